@@ -8,6 +8,16 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     loom::future::block_on(future)
 }
 
+/// As [`block_on`]: the checker knows no time, so the deadline never comes.
+#[cfg(tidegate_loom)]
+pub fn block_on_until<F: Future>(
+    future: F,
+    _clock: &crate::Clock,
+    _deadline: core::time::Duration,
+) -> Option<F::Output> {
+    Some(loom::future::block_on(future))
+}
+
 #[cfg(not(tidegate_loom))]
 pub use real::{block_on, block_on_until};
 
