@@ -1,0 +1,35 @@
+//! Waiting at the gate on a thread of its own.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use tidegate_sync::parker::block_on_until;
+
+use crate::error::ShutDown;
+use crate::passing::Turn;
+use crate::shared::Shared;
+use crate::waiter::{Kind, Standing};
+
+/// Blocks this thread until the gate lets it through; the epoch.
+pub(crate) fn pass(gate: &Shared, kind: Kind) -> Result<u64, ShutDown> {
+    let mut turn = Turn::new(gate, kind);
+    if let Some(epoch) = turn.enter() {
+        return Ok(epoch);
+    }
+    let mut until = 0;
+    loop {
+        let looking = poll_fn(|cx| match turn.look(cx, gate.now()) {
+            Standing::Queued { at, .. } if at == until => Poll::Pending,
+            standing => Poll::Ready(standing),
+        });
+        match block_on_until(looking, &gate.clock, Duration::from_nanos(until)) {
+            Some(Standing::Granted(epoch)) => return Ok(epoch),
+            Some(Standing::ShutDown) => return Err(ShutDown),
+            // Another tick to look again at than the one it sleeps to.
+            Some(Standing::Queued { at, .. }) => until = at,
+            // That tick came between the look and the clock.
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The gate: handles, and how to make one.
+
+use std::fmt;
+use std::time::Duration;
+
+use tidegate_sync::Clock;
+use tidegate_sync::primitives::Arc;
+use tokio::time::Instant;
+
+use crate::error::Closed;
+#[cfg(not(tidegate_loom))]
+use crate::error::ShutDown;
+use crate::machine::{Machine, Rules};
+use crate::pass::{Granted, OwnedPass, Pass};
+use crate::passing::{Passing, PassingBy, PassingOwned, Turn, Waiting};
+use crate::shared::{Shared, between};
+use crate::state::{Closing, GateSnapshot, GateState};
+use crate::waiter::Kind;
+use crate::word::{Phase, after, tick};
+
+/// A cooldown that everybody shares: a handle, cheap to clone.
+///
+/// See the [crate's documentation](crate) for what it guarantees and how it reopens.
+#[derive(Clone)]
+pub struct CooldownGate(Arc<Shared>);
+
+impl Default for CooldownGate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for CooldownGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl CooldownGate {
+    /// An open gate whose default cooldown is 60 s, and up to 8 minutes after strikes in a row.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// To choose the cooldown, its longest length, the patience with probes, and a name.
+    pub fn builder() -> CooldownGateBuilder {
+        CooldownGateBuilder::default()
+    }
+
+    /// Whether a pass asked for now would be granted at once.
+    ///
+    /// One atomic load while the gate was never closed or has fully reopened; no lock, no clock. While it cools, also a
+    /// look at the clock; the first look after the deadline moves the gate on under its lock. It grants nothing: between this
+    /// look and the call the gate may close, and a thousand tasks that look at once all see the same. Use
+    /// [`try_pass`](CooldownGate::try_pass) to go by it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.0.machine.admits(|| self.0.now())
+    }
+
+    /// Waits for a pass; at once while the gate is open.
+    ///
+    /// First come, first served: whoever asks while others wait goes behind them.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tidegate_cooldown_gate::ShutDown> {
+    /// let gate = tidegate_cooldown_gate::CooldownGate::new();
+    /// let pass = gate.pass().await?;
+    /// // ... the call ...
+    /// pass.success();
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ShutDown`](crate::ShutDown) once the gate was shut down.
+    pub fn pass(&self) -> Passing<'_> {
+        Passing::new(&self.0)
+    }
+
+    /// As [`pass`](CooldownGate::pass), for a pass that can be moved into another task.
+    ///
+    /// # Errors
+    /// [`ShutDown`](crate::ShutDown) once the gate was shut down.
+    pub fn pass_owned(&self) -> PassingOwned {
+        PassingOwned::new(Arc::clone(&self.0))
+    }
+
+    /// As [`pass`](CooldownGate::pass), but fails at `by`, or as soon as it is known that no pass can be had by then.
+    ///
+    /// Takes an `Instant` of std or of tokio. A pass that can be had at once is granted even if `by` has passed.
+    ///
+    /// # Errors
+    /// [`Closed`], which says why.
+    pub fn pass_by(&self, by: impl Into<Instant>) -> PassingBy<'_> {
+        PassingBy::new(&self.0, tick(self.0.clock.reading(by.into())))
+    }
+
+    /// A pass, if one can be had now. Never overtakes somebody who waits.
+    ///
+    /// # Errors
+    /// [`Closed`], which says why and, where known, for how long.
+    pub fn try_pass(&self) -> Result<Pass<'_>, Closed> {
+        let gate: &Shared = &self.0;
+        Turn::new(gate, Kind::Reports).attempt().map(|epoch| Pass(Granted::new(gate, epoch)))
+    }
+
+    /// As [`try_pass`](CooldownGate::try_pass), for a pass that can be moved into another task.
+    ///
+    /// # Errors
+    /// [`Closed`], as there.
+    pub fn try_pass_owned(&self) -> Result<OwnedPass, Closed> {
+        let attempt = Turn::new(&*self.0, Kind::Reports).attempt();
+        attempt.map(|epoch| OwnedPass(Granted::new(Arc::clone(&self.0), epoch)))
+    }
+
+    /// Blocks this thread until it has a pass. Not for use inside an async task.
+    ///
+    /// # Errors
+    /// [`ShutDown`] once the gate was shut down.
+    #[cfg(not(tidegate_loom))]
+    pub fn pass_blocking(&self) -> Result<Pass<'_>, ShutDown> {
+        crate::blocking::pass(&self.0, Kind::Reports).map(|epoch| Pass(Granted::new(&self.0, epoch)))
+    }
+
+    /// Waits until the gate lets it through, and reports nothing.
+    ///
+    /// For callers who only want to stay away while others are told to. Since nobody will say how it fared, there is
+    /// nothing to wait for after it: when the deadline passed and a `wait` is the longest in line, the gate opens for everybody, by time
+    /// alone, as if a probe had succeeded. So does the first `wait` at a gate whose deadline passed with nobody in line. A gate that
+    /// is used with [`pass`](CooldownGate::pass) throughout reopens by probe.
+    ///
+    /// # Errors
+    /// [`ShutDown`](crate::ShutDown) once the gate was shut down.
+    pub fn wait(&self) -> Waiting<'_> {
+        Waiting::new(&self.0)
+    }
+
+    /// Blocks this thread until the gate lets it through, as [`wait`](CooldownGate::wait) does. Not for use inside an
+    /// async task.
+    ///
+    /// # Errors
+    /// [`ShutDown`] once the gate was shut down.
+    #[cfg(not(tidegate_loom))]
+    pub fn wait_blocking(&self) -> Result<(), ShutDown> {
+        crate::blocking::pass(&self.0, Kind::Silent).map(|_epoch| ())
+    }
+
+    /// Closes the gate for `length` from now, for everybody; never shortens (**CG-1**).
+    ///
+    /// A length of zero changes nothing. `Duration::MAX` is far, not an overflow.
+    pub fn close_for(&self, length: Duration) -> Closing {
+        let now = self.0.now();
+        self.0.machine.close(after(now, tick(length)), now)
+    }
+
+    /// Closes the gate until `deadline`, an `Instant` of std or of tokio, for everybody; never shortens (**CG-1**).
+    ///
+    /// A deadline that has passed changes nothing.
+    pub fn close_until(&self, deadline: impl Into<Instant>) -> Closing {
+        self.0.machine.close(tick(self.0.clock.reading(deadline.into())), self.0.now())
+    }
+
+    /// Opens the gate now, whatever its deadline, and lets everybody who waits through in order (**CG-3**). The default
+    /// cooldown starts from its first length again. Nothing happens if the gate was shut down.
+    pub fn open_now(&self) {
+        self.0.machine.open_now();
+    }
+
+    /// Turns everybody away who waits or asks from now on (**CG-3**), for good. Passes already granted stay in their
+    /// holders' hands, and are no longer [valid](Pass::still_valid).
+    pub fn shutdown(&self) {
+        self.0.machine.shut_down();
+    }
+
+    /// Where the gate stands.
+    #[must_use]
+    pub fn state(&self) -> GateState {
+        self.snapshot().state
+    }
+
+    /// The epoch of a pass granted now; while the gate cools, that of the pass granted next. It rises by one with every
+    /// closing, and never falls.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.0.machine.epoch()
+    }
+
+    /// The name it was given.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.0.name.as_deref()
+    }
+
+    /// Everything the gate knows about itself, at one moment.
+    #[must_use]
+    pub fn snapshot(&self) -> GateSnapshot {
+        let now = self.0.now();
+        let numbers = self.0.machine.look(now);
+        let (state, remaining) = match numbers.phase {
+            Phase::Open { .. } => (GateState::Open, Duration::ZERO),
+            Phase::Ready { .. } | Phase::Probing { .. } => (GateState::HalfOpen, Duration::ZERO),
+            Phase::ShutDown => (GateState::ShutDown, Duration::ZERO),
+            Phase::Cooling { deadline } => {
+                let remaining = between(now, deadline);
+                (GateState::Cooling { remaining }, remaining)
+            }
+        };
+        GateSnapshot {
+            state,
+            remaining,
+            epoch: numbers.epoch,
+            waiting: numbers.waiting,
+            in_flight: numbers.in_flight,
+            closures: numbers.epoch,
+            throttled: numbers.throttled,
+            strikes: numbers.strikes,
+        }
+    }
+}
+
+/// Makes a [`CooldownGate`].
+///
+/// ```
+/// use std::time::Duration;
+/// use tidegate_cooldown_gate::CooldownGate;
+///
+/// let gate = CooldownGate::builder()
+///     .cooldown(Duration::from_secs(5))
+///     .max_cooldown(Duration::from_secs(120))
+///     .name("llm")
+///     .build();
+/// assert_eq!(gate.name(), Some("llm"));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder makes nothing until `build` is called"]
+pub struct CooldownGateBuilder {
+    cooldown: Duration,
+    max_cooldown: Option<Duration>,
+    probe_patience: Duration,
+    name: Option<Box<str>>,
+    clock: Option<Clock>,
+}
+
+impl Default for CooldownGateBuilder {
+    fn default() -> Self {
+        let minute = Duration::from_secs(60);
+        Self { cooldown: minute, max_cooldown: None, probe_patience: minute, name: None, clock: None }
+    }
+}
+
+impl CooldownGateBuilder {
+    /// How long the gate closes when a pass is throttled without a hint; 60 s unless set.
+    ///
+    /// It doubles with every further strike until a probe succeeds.
+    pub fn cooldown(mut self, cooldown: Duration) -> Self {
+        self.cooldown = cooldown;
+        self
+    }
+
+    /// How far the default cooldown doubles at most; 8 times the cooldown unless set, never below the cooldown.
+    ///
+    /// It does not bound a hint, nor what a caller closes the gate for.
+    pub fn max_cooldown(mut self, max_cooldown: Duration) -> Self {
+        self.max_cooldown = Some(max_cooldown);
+        self
+    }
+
+    /// How long a probe may stay silent before the next waiter is let out beside it; 60 s unless set.
+    ///
+    /// Without it one task that holds on to its pass, or is granted one and never polled again, would keep everybody
+    /// out. Choose it above the longest time that a call may take; `Duration::MAX` waits for ever.
+    pub fn probe_patience(mut self, probe_patience: Duration) -> Self {
+        self.probe_patience = probe_patience;
+        self
+    }
+
+    /// A name for logs and tables.
+    pub fn name(mut self, name: impl Into<Box<str>>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Another clock than tokio's: for tests of the blocking forms.
+    #[doc(hidden)]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// An open gate.
+    #[must_use]
+    pub fn build(self) -> CooldownGate {
+        let longest = self.max_cooldown.unwrap_or(self.cooldown.saturating_mul(8));
+        let rules = Rules {
+            cooldown: tick(self.cooldown),
+            longest: tick(longest),
+            patience: tick(self.probe_patience),
+        };
+        let machine = Machine::new(rules);
+        CooldownGate(Arc::new(Shared { machine, clock: self.clock.unwrap_or_default(), name: self.name }))
+    }
+}

@@ -1,0 +1,42 @@
+//! What all handles of one gate share: the machine, and the clock that tells it the time.
+
+use std::fmt;
+use std::time::Duration;
+
+use tidegate_sync::Clock;
+
+use crate::machine::Machine;
+use crate::word::{Phase, tick};
+
+pub(crate) struct Shared {
+    pub(crate) machine: Machine,
+    pub(crate) clock: Clock,
+    pub(crate) name: Option<Box<str>>,
+}
+
+impl Shared {
+    /// The clock, read in ticks.
+    pub(crate) fn now(&self) -> u64 {
+        tick(self.clock.now())
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.machine.phase() {
+            Phase::Open { .. } => "open",
+            Phase::Ready { .. } | Phase::Probing { .. } => "half-open",
+            Phase::Cooling { .. } => "cooling",
+            Phase::ShutDown => "shut down",
+        };
+        f.debug_struct("CooldownGate")
+            .field("name", &self.name)
+            .field("state", &state)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long it is from one tick to another, if it is later.
+pub(crate) fn between(earlier: u64, later: u64) -> Duration {
+    Duration::from_nanos(later.saturating_sub(earlier))
+}
