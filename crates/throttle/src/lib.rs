@@ -57,6 +57,7 @@
 //!   epoch of the gate.
 //! - **TH-2** No permit is held while a call waits: not at the gate, not in a back-off.
 //! - **TH-3** After a fatal failure no new attempt starts.
+//! - **TH-4** No attempt starts with a pass that was outdated while the call waited for its permit.
 //!
 //! # Cancel safety
 //! Dropping the future of a call gives back its permit and its place, and teaches neither gate nor semaphore anything.

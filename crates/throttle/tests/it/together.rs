@@ -95,7 +95,7 @@ async fn th2_a_call_that_waits_holds_no_permit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pass_outdated_by_the_time_a_permit_comes_is_not_used() {
+async fn th4_a_pass_outdated_by_the_time_a_permit_comes_is_not_used() {
     let throttle = builder().permits(AdaptiveSemaphore::builder().initial(1).bounds(1..=1).build()).build();
     let held = throttle.permits().try_acquire().unwrap();
     let mut call = Box::pin(throttle.call(|_| async { Ok::<_, Refused>(Instant::now()) }));
