@@ -51,8 +51,8 @@ impl CooldownGate {
     /// Whether a pass asked for now would be granted at once.
     ///
     /// One atomic load while the gate was never closed or has fully reopened; no lock, no clock. While it cools, also a
-    /// look at the clock; the first look after the deadline moves the gate on under its lock. It grants nothing: between this
-    /// look and the call the gate may close, and a thousand tasks that look at once all see the same. Use
+    /// look at the clock; the first look after the deadline moves the gate on under its lock. It grants nothing:
+    /// between this look and the call the gate may close, and a thousand tasks that look at once all see the same. Use
     /// [`try_pass`](CooldownGate::try_pass) to go by it.
     #[must_use]
     pub fn is_open(&self) -> bool {
@@ -73,7 +73,7 @@ impl CooldownGate {
     /// ```
     ///
     /// # Errors
-    /// [`ShutDown`](crate::ShutDown) once the gate was shut down.
+    /// [`ShutDown`] once the gate was shut down.
     pub fn pass(&self) -> Passing<'_> {
         Passing::new(&self.0)
     }
@@ -81,14 +81,15 @@ impl CooldownGate {
     /// As [`pass`](CooldownGate::pass), for a pass that can be moved into another task.
     ///
     /// # Errors
-    /// [`ShutDown`](crate::ShutDown) once the gate was shut down.
+    /// [`ShutDown`] once the gate was shut down.
     pub fn pass_owned(&self) -> PassingOwned {
         PassingOwned::new(Arc::clone(&self.0))
     }
 
-    /// As [`pass`](CooldownGate::pass), but fails at `by`, or as soon as it is known that no pass can be had by then.
+    /// As [`pass`](CooldownGate::pass), but fails at `by`, or at once if the gate cools for longer than that.
     ///
-    /// Takes an `Instant` of std or of tokio. A pass that can be had at once is granted even if `by` has passed.
+    /// If it is extended past `by` meanwhile, that is noticed at the deadline that was known before, not at `by`. Takes
+    /// an `Instant` of std or of tokio. A pass that can be had at once is granted even if `by` has passed.
     ///
     /// # Errors
     /// [`Closed`], which says why.
@@ -126,12 +127,12 @@ impl CooldownGate {
     /// Waits until the gate lets it through, and reports nothing.
     ///
     /// For callers who only want to stay away while others are told to. Since nobody will say how it fared, there is
-    /// nothing to wait for after it: when the deadline passed and a `wait` is the longest in line, the gate opens for everybody, by time
-    /// alone, as if a probe had succeeded. So does the first `wait` at a gate whose deadline passed with nobody in line. A gate that
-    /// is used with [`pass`](CooldownGate::pass) throughout reopens by probe.
+    /// nothing to wait for after it: when the deadline passed and a `wait` is the longest in line, the gate opens for
+    /// everybody, by time alone, as if a probe had succeeded. So does the first `wait` at a gate whose deadline passed
+    /// with nobody in line. A gate that is used with [`pass`](CooldownGate::pass) throughout reopens by probe.
     ///
     /// # Errors
-    /// [`ShutDown`](crate::ShutDown) once the gate was shut down.
+    /// [`ShutDown`] once the gate was shut down.
     pub fn wait(&self) -> Waiting<'_> {
         Waiting::new(&self.0)
     }
@@ -173,7 +174,7 @@ impl CooldownGate {
         self.0.machine.shut_down();
     }
 
-    /// Where the gate stands.
+    /// Where the gate stands. As [`is_open`](CooldownGate::is_open), the first look after the deadline moves it on.
     #[must_use]
     pub fn state(&self) -> GateState {
         self.snapshot().state
@@ -192,7 +193,8 @@ impl CooldownGate {
         self.0.name.as_deref()
     }
 
-    /// Everything the gate knows about itself, at one moment.
+    /// Everything the gate knows about itself, at one moment. Takes the lock; the first look after the deadline moves
+    /// the gate on, as [`is_open`](CooldownGate::is_open) does.
     #[must_use]
     pub fn snapshot(&self) -> GateSnapshot {
         let now = self.0.now();

@@ -1,4 +1,87 @@
-//! Skeleton docs.
+//! One caller is told to slow down; all the others, who do not know yet, go on and make it worse, and when the cooldown
+//! ends they all come back at once.
+//!
+//! A [`CooldownGate`] is the one place where everybody asks before a call. Whoever is throttled closes it for
+//! everybody; it stays closed until the latest deadline that anybody gave; then one probe goes out, and only when that
+//! succeeds do the others follow, in the order in which they came.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use tidegate_cooldown_gate::{Closed, CooldownGate, RetryHint};
+//!
+//! let gate = CooldownGate::new(); // cheap to clone: every task has one
+//!
+//! let pass = gate.pass().await?; // before every call
+//! pass.throttled(RetryHint::after(Duration::from_secs(30))); // 429, Retry-After: 30
+//! assert!(matches!(gate.try_pass(), Err(Closed::Cooling { .. })));
+//!
+//! let probe = gate.pass().await?; // 30 s later, and for one caller only
+//! assert_eq!(gate.try_pass().unwrap_err(), Closed::Probing);
+//! probe.success();
+//! assert!(gate.is_open());
+//! # Ok(()) }
+//! ```
+//!
+//! | to do | use |
+//! |---|---|
+//! | make a call and say how it went | [`pass`](CooldownGate::pass), then [`Pass::success`] or [`Pass::throttled`] |
+//! | the same in a task of its own, on a thread, within a time | [`pass_owned`](CooldownGate::pass_owned), [`pass_blocking`](CooldownGate::pass_blocking), [`pass_by`](CooldownGate::pass_by) |
+//! | go now or do something else | [`try_pass`](CooldownGate::try_pass) |
+//! | only stay away while others are told to | [`wait`](CooldownGate::wait), [`wait_blocking`](CooldownGate::wait_blocking) |
+//! | close it for a reason of your own | [`close_for`](CooldownGate::close_for), [`close_until`](CooldownGate::close_until) |
+//! | overrule it | [`open_now`](CooldownGate::open_now), [`shutdown`](CooldownGate::shutdown) |
+//! | look | [`is_open`](CooldownGate::is_open), [`state`](CooldownGate::state), [`snapshot`](CooldownGate::snapshot) |
+//!
+//! # How it closes and reopens
+//! - Every closing begins a new *epoch*, and every pass carries the epoch in which it was granted. The first pass of an
+//!   epoch that is throttled closes the gate: one *strike*. The others of the same burst come from an epoch that is
+//!   over by then: a hint of theirs may extend the cooldown, nothing else.
+//! - A hint from the server replaces the default cooldown. Without one the gate closes for the default, which doubles
+//!   with every strike in a row, up to a bound, and starts from its first length again once the gate opened.
+//! - When the deadline has passed the gate is *half-open*: the longest waiter gets a pass as the *probe*, or, if nobody
+//!   waits, whoever asks next. Success opens the gate, another throttle closes it, and a probe that is dropped without
+//!   a word goes to the next waiter. A probe that stays silent for the [patience](CooldownGateBuilder::probe_patience)
+//!   is joined by a second, so that one stuck task stops nobody for ever.
+//! - A [`wait`](CooldownGate::wait) reports nothing, so it cannot be a probe: where it is the longest waiter, the gate
+//!   opens by time alone.
+//!
+//! # Fairness
+//! First come, first served. An arrival never overtakes somebody who waits, [`try_pass`](CooldownGate::try_pass)
+//! included. A pass is granted at the moment when the gate opens, even if its task runs later:
+//! [`Pass::still_valid`] tells whether the gate was closed again in between.
+//!
+//! # When not to use it
+//! To keep within a rate that you know: a rate limiter spaces calls, the gate reacts to refusals. For services that
+//! fail rather than refuse, a circuit breaker counts failures; the gate closes on the first word. To bound how many
+//! calls are in flight, take a semaphore, after the gate.
+//!
+//! # Guarantees
+//! - **CG-1** Closing only extends: while the gate is closed its deadline never moves earlier, whatever races, except
+//!   by [`open_now`](CooldownGate::open_now) or [`shutdown`](CooldownGate::shutdown).
+//! - **CG-2** No pass is granted before the deadline in force at that moment.
+//! - **CG-3** No waiter sleeps past the opening, or past a deadline that moved earlier because a probe ended, beyond
+//!   the timer's millisecond; an early opening or shutdown wakes everybody.
+//! - **CG-4** One burst is one strike: a throttle reported by a pass of an older epoch may extend the deadline by its
+//!   hint, but never steps the escalation and never closes the gate.
+//! - **CG-6** Passes and waiters that are dropped leave nothing behind, and a probe among them goes to the next.
+//!
+//! # Cancel safety
+//! Every future may be dropped at any await. It gives up its place in the line; if it was granted a pass in that
+//! moment, the pass is dropped without a word.
+//!
+//! # Panics and errors
+//! No input panics: lengths and deadlines saturate 73 years after the gate was made. The futures use tokio's timer and
+//! panic if they have to wait outside its runtime; an open gate needs none, nor do the blocking forms. The errors are
+//! [`ShutDown`] and [`Closed`].
+//!
+//! # Performance
+//! [`is_open`](CooldownGate::is_open) is one atomic load while the gate was never closed or has fully reopened. A pass
+//! through an open gate is that load and an atomic addition, its end a subtraction and a load: no lock, no clock, no
+//! allocation. Closing an open or cooling gate is one atomic maximum. Waiting costs one short lock a look, two small
+//! allocations (its place and its timer), and about three looks for each cooldown; opening is linear in the number of
+//! waiters.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(not(tidegate_loom))]
 mod blocking;

@@ -15,13 +15,14 @@
 //! | open | a pass of this epoch is throttled, or somebody closes | cooling |
 //!
 //! # Invariants
-//! - I1: `queue.epoch` is the epoch of the latest phase that granted. It changes under the lock, together with the word.
+//! - I1: `queue.epoch` is the epoch of the latest phase that granted. It changes under the lock, together with the
+//!   word.
 //! - I2: whenever the lock is free, nobody is in the line unless the gate cools or a probe is out. So an arrival that
 //!   finds the gate open or ready overtakes nobody.
-//! - I3: while the word is probing, `queue.probes` counts the passes of its epoch, and is not zero when the lock is free.
-//!   A pass whose epoch the word shows as probing is therefore a probe, and needs no other mark.
-//! - I4: everybody in the line has a timer or a wake under way for the tick at which it must look again: a deadline only
-//!   moves later, and where the tick can move earlier (a probe's end), everybody is woken.
+//! - I3: while the word is probing, `queue.probes` counts the passes of its epoch, and is not zero when the lock is
+//!   free. A pass whose epoch the word shows as probing is therefore a probe, and needs no other mark.
+//! - I4: everybody in the line has a timer or a wake under way for the tick at which it must look again: a deadline
+//!   only moves later, and where the tick can move earlier (a probe's end), everybody is woken.
 //! - I5: only a closing takes place without the lock, so a change that is refused was overtaken by a closing.
 
 use std::task::Waker;
@@ -421,7 +422,7 @@ impl Machine {
     /// Counts a pass that is granted.
     fn admit(&self, kind: Kind) {
         if kind == Kind::Reports {
-            // Ordering: Relaxed; a count that publishes nothing. It precedes the grant, so it is never below the passes.
+            // Ordering: Relaxed; a count that publishes nothing. It precedes the grant, so that it is never too low.
             self.in_flight.fetch_add(1, Ordering::Relaxed);
         }
     }

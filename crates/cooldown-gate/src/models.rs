@@ -78,7 +78,7 @@ fn cg1_racing_closes_never_shorten() {
 fn cg1_load_then_store_shortens() {
     must_fail("cg1_load_then_store_shortens", "the cooldown was shortened", || {
         fn close(word: &AtomicU64, deadline: u64) {
-            // Ordering: SeqCst would not help: the fault is the gap between the two.
+            // Ordering: Acquire and Release; no stronger one would help, the fault is the gap between the two.
             if word.load(Ordering::Acquire) < deadline {
                 word.store(deadline, Ordering::Release);
             }
@@ -107,7 +107,7 @@ fn cg1_an_extension_is_never_undone_by_a_racing_opening() {
             thread::spawn(move || machine.close(20, 9))
         };
         let granted = ask_once(&machine, 10);
-        let closing = closer.join().unwrap();
+        assert_ne!(closer.join().unwrap(), Closing::Kept);
         assert_eq!(machine.phase(), Phase::Cooling { deadline: 20 }, "the extension was lost");
         if let Some(epoch) = granted {
             machine.dropped(epoch, || 10);
@@ -156,10 +156,8 @@ fn cg2_nobody_passes_a_gate_that_is_known_to_be_closed() {
         let granted = ask_once(&machine, 9);
         assert_eq!(closer.join().unwrap(), Closing::Closed);
         assert!(!(known && granted.is_some()), "passed a gate known to be closed");
-        assert!(
-            granted.is_none_or(|epoch| machine.phase().granting() != Some(epoch)),
-            "a stale pass looks valid"
-        );
+        assert!(matches!(granted, None | Some(0)), "granted before the deadline");
+        assert_eq!(machine.phase().granting(), None, "a pass from before the closing looks valid");
     });
 }
 
@@ -354,7 +352,7 @@ fn cg6_a_dropped_probe_is_handed_on() {
         machine.dropped(1, || 10);
         assert_eq!(waiter.join().unwrap(), Standing::Granted(1));
         machine.dropped(1, || 10);
-        assert_eq!(machine.phase(), Phase::Ready { epoch: 1 });
+        assert_eq!(machine.phase(), Phase::Ready { epoch: 1 }, "the slot was not given back");
         idle(machine.look(10));
     });
 }

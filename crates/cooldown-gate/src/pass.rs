@@ -66,8 +66,8 @@ macro_rules! pass {
             /// Reports that the service asked for fewer calls, and what it said about when to come back.
             ///
             /// If the gate has not been closed since this pass was granted, it closes for as long as the hint says, or
-            /// for the default cooldown without one; that is one strike. If it has (this pass is one of a burst, **CG-4**), a
-            /// hint may extend the cooldown, and nothing else happens.
+            /// for the default cooldown without one; that is one strike. If it has (this pass is one of a burst,
+            /// **CG-4**), a hint may extend the cooldown, and nothing else happens.
             pub fn throttled(self, hint: Option<RetryHint>) -> Closing {
                 self.0.throttled(hint)
             }
@@ -93,9 +93,9 @@ pass! {
     /// The right to make one call, granted by a [`CooldownGate`](crate::CooldownGate).
     ///
     /// Report how the call went with [`success`](Pass::success) or [`throttled`](Pass::throttled). Dropped without a
-    /// word, which is also what a panic or a cancelled task does, it teaches nothing; if it was the probe of a half-open
-    /// gate, the next waiter becomes the probe (**CG-6**). Any other failure of the call is no news about throttling: drop
-    /// the pass.
+    /// word, which is also what a panic or a cancelled task does, it teaches nothing; if it was the probe of a
+    /// half-open gate, the next waiter becomes the probe (**CG-6**). Any other failure of the call is no news about
+    /// throttling: drop the pass.
     Pass<'a> over &'a Shared
 }
 

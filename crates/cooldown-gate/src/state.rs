@@ -10,7 +10,8 @@ pub enum Closing {
     Closed,
     /// The gate was cooling, and does so for longer now.
     Extended,
-    /// Nothing changed: the gate stays closed for at least as long anyway, it was shut down, or the closing had no length.
+    /// Nothing changed: the gate stays closed for at least as long anyway, it was shut down, or the closing had no
+    /// length.
     Kept,
 }
 

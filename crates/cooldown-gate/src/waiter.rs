@@ -41,7 +41,8 @@ pub(crate) struct Seat {
 
 impl Seat {
     pub(crate) fn give(&self, grant: Result<u64, ShutDown>) {
-        // Ordering: Release; pairs with `Waiter::granted` (P2). An epoch has 61 bits, so it is neither of the two marks.
+        // Ordering: Release; pairs with `Waiter::granted` (P2).
+        // An epoch has 61 bits, so it is neither of the two marks.
         self.grant.store(grant.unwrap_or(SHUT_DOWN), Ordering::Release);
     }
 

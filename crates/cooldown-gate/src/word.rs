@@ -30,7 +30,8 @@
 //!   the open word holds it whole, and a pass learns phase and epoch from one load.
 //!
 //! # Orderings
-//! - P1: whoever changes the word releases, whoever reads it acquires: a pass sees what was done before the gate opened.
+//! - P1: whoever changes the word releases, whoever reads it acquires: a pass sees what was done before the gate
+//!   opened.
 
 use std::time::Duration;
 
