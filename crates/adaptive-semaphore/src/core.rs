@@ -1,4 +1,4 @@
-//! The state of a semaphore, and the rules that no algorithm can break. Knows neither locks nor clocks' kinds nor tasks.
+//! The state of a semaphore, and the rules that no algorithm can break. Knows neither the lock around it nor tasks.
 //!
 //! # States of an acquire
 //! | state | where it stands | who moves it on |
