@@ -1,0 +1,8 @@
+//! One file per command; each has `Args` (what clap reads) and `run` (whether all passed).
+
+pub(crate) mod ci;
+pub(crate) mod fuzz;
+pub(crate) mod loom;
+pub(crate) mod mutants;
+pub(crate) mod test;
+pub(crate) mod tidy;
