@@ -1,7 +1,7 @@
 //! The vocabulary that the tidegate crates share.
 //!
-//! A crate of the family never depends on a sibling of its own layer: what two of them must agree on lives here. That is
-//! five small things, all of them values or seams, none of them a primitive:
+//! A crate of the family never depends on a sibling of its own layer: what two of them must agree on lives here. All
+//! of it is values or seams, none of it a primitive:
 //!
 //! | what | who speaks it |
 //! |---|---|

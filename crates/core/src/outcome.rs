@@ -6,7 +6,7 @@
 pub enum Outcome {
     /// The service did the work: there was capacity.
     Success,
-    /// The service refused for want of capacity (429, 503, a time-out under load).
+    /// The service refused for want of capacity (a 429).
     Overload,
     /// Says nothing about capacity: the attempt was cancelled, panicked, or failed for a reason of its own.
     #[default]

@@ -9,8 +9,14 @@ use std::hash::Hash;
 /// A map in which every access to one key is a critical section of its own.
 ///
 /// The closures run under the shard's lock: they must be short, do no I/O and not touch the same map.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ShardMap<K: Eq + Hash, V>(imp::Map<K, V>);
+
+impl<K: Eq + Hash, V> Default for ShardMap<K, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl<K: Eq + Hash, V> ShardMap<K, V> {
     /// An empty map.
@@ -37,12 +43,14 @@ impl<K: Eq + Hash, V> ShardMap<K, V> {
 
     /// Looks at every entry, in no particular order, and keeps those for which `keep` is true.
     ///
-    /// Not one step over the whole map: entries of other shards may change meanwhile.
+    /// Not one step over the whole map: entries of other shards may change meanwhile. The keys and values that leave are
+    /// dropped under their shard's lock: empty a value of what is the user's before.
     pub fn retain(&self, keep: impl FnMut(&K, &mut V) -> bool) {
         imp::retain(&self.0, keep);
     }
 
-    /// How many entries there are; exact when nobody writes meanwhile.
+    /// How many entries there are; exact when nobody writes meanwhile. An entry whose closure panicked half way counts until
+    /// its next visit.
     #[must_use]
     pub fn len(&self) -> usize {
         imp::len(&self.0)

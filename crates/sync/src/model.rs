@@ -54,11 +54,12 @@ fn explore(model: impl Fn() + Send + Sync + 'static) -> usize {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    let bound = std::env::var("TIDEGATE_LOOM_BOUND").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
+    let bound = std::env::var("TIDEGATE_LOOM_BOUND").map_or(Ok(3), |text| text.parse());
+    assert!(bound.is_ok(), "TIDEGATE_LOOM_BOUND must be a number of preemptions, such as 3");
     let explored = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&explored);
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(bound);
+    builder.preemption_bound = bound.ok();
     builder.max_branches = 10_000;
     builder.max_permutations = None;
     builder.max_duration = None;

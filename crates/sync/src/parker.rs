@@ -61,10 +61,10 @@ mod real {
         let mut context = Context::from_waker(&waker);
         let _watch = clock.watch(&parker.thread);
         loop {
-            let left = deadline.saturating_sub(clock.now());
             if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                 return Some(output);
             }
+            let left = deadline.saturating_sub(clock.now());
             if left.is_zero() {
                 return None;
             }

@@ -257,7 +257,8 @@ impl<T> Extend<Waiter<T>> for WakeBatch {
 }
 
 impl Drop for WakeBatch {
-    /// Wakes who was not woken yet, also when a waker panics half way: the others must not sleep for ever.
+    /// Wakes who was not woken yet, also when a waker panics half way: the others must not sleep for ever. A second panic
+    /// while the first unwinds aborts the process, as any panic in a drop does.
     fn drop(&mut self) {
         let more = std::mem::take(&mut self.more).into_iter();
         let mut left = Rest(self.first.take().into_iter().chain(more));
