@@ -80,11 +80,16 @@
 //! Only outside of a tokio runtime with time enabled does anything panic. A closure's panic is caught: its item is counted,
 //! the panic is listed, and unless [`OnPanic::Skip`] says otherwise the pipeline aborts. With `panic = "abort"` nothing can be
 //! caught. A closure that blocks its thread cannot be stopped: after the [`grace`](Pipeline::grace) the run returns without it
-//! and [names](PipelineReport::stuck) its stage.
+//! and [names](PipelineReport::stuck) its stage. That takes a thread which is not blocked: on a current-thread runtime, or with
+//! every thread blocked, nothing runs at all.
 //!
 //! # Performance
 //! For each item and stage: a hand-over of the shared receiver, two readings of the clock (more only if it has to wait), some
-//! ten relaxed atomic additions; no allocation. A stage has a task for each worker, and a histogram of 8 KB.
+//! ten relaxed atomic additions; no allocation of its own. A stage has a task for each worker, and a histogram of 8 KB.
+//!
+//! Measured roughly, on a shared 2-core machine: an item that does nothing takes 0.6 to 1 µs through source, stage and sink
+//! together with one worker, 1.3 to 2.7 µs with eight; that is 1.5 to 5 times what the same tasks over bare tokio channels
+//! take, with the same lock around the receiver and without the numbers.
 //!
 //! # Features
 //! `serde` makes the reports and live numbers `Serialize`, with durations in seconds.
