@@ -1,0 +1,5 @@
+//! The facade's examples, run as processes.
+#![cfg(not(tidegate_loom))]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are not tests by themselves")]
+
+mod paper_pipeline;
