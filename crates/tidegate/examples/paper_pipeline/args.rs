@@ -73,7 +73,7 @@ pub(crate) enum Strategy {
     Naive,
     /// One gate of 60 s that everybody checks, back-off with jitter, a limit that only rises, three rounds
     Article,
-    /// This library: paced gate, adaptive limit, rounds
+    /// This library: one gate with a probe, a limit that is found, three rounds
     Tidegate,
 }
 
