@@ -18,16 +18,17 @@
 //!
 //! The words they share (classes of failure, hints, outcomes) are in [`core`].
 //!
-//! ```
-//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
-//! # async fn main() {
-//! use tidegate::throttle::Throttle;
+//! # Three lines wrap a call
+//! ```no_run
+//! # async fn fetch(client: reqwest::Client, url: &str) -> Result<(), Box<dyn std::error::Error>> {
+//! use tidegate::{core::Class, throttle::{ByStatus, Throttle}};
 //!
-//! let throttle = Throttle::new();
-//! let answer = throttle.call(|_attempt| async { Ok::<_, std::io::Error>(42) }).await;
-//! assert_eq!(answer.ok(), Some(42));
+//! let throttle = Throttle::builder().judge(ByStatus(|_: &reqwest::Error| Class::Transient)).build();
+//! let page = throttle.call(|_attempt| client.get(url).send()).await?;
+//! # Ok(())
 //! # }
 //! ```
+//! Every clone of `throttle` shares one gate, one set of permits and one abort signal.
 //!
 //! # Guarantees
 //! Those of the parts; each is listed in the documentation of its crate, with an id under which the repository's
