@@ -89,7 +89,8 @@ impl<U, E> Step<U, E> {
     }
 
     /// Sends `item` to the second output of [`stage_aside`](crate::Pipeline::stage_aside), however this one ends. The last
-    /// call counts.
+    /// call counts. It goes out after the item of the first output; where a reader of both needs it before, send it with
+    /// [`Cx::emit_aside`](crate::Cx::emit_aside) first.
     pub fn aside(mut self, item: E) -> Self {
         self.side = Some(item);
         self

@@ -138,19 +138,19 @@ impl Rounds {
     {
         let mut report = RoundsReport::new();
         let mut pool: Vec<I> = items.into_iter().collect();
-        for round in 0..self.rounds.max(1) {
-            if pool.is_empty() || self.is_aborted() {
+        let last = self.rounds.max(1) - 1;
+        for round in 0..=last {
+            if pool.is_empty() || self.is_aborted() || (round > 0 && !self.rest().await) {
                 break;
             }
-            if round > 0 && !self.rest().await {
-                break;
+            let again = self.one_round(round, std::mem::take(&mut pool), &work, &mut report).await;
+            if round == last {
+                report.throttled = again;
+            } else {
+                pool = again.into_iter().map(|(item, _)| item).collect();
             }
-            pool = self.one_round(round, pool, &work, &mut report).await;
         }
-        if self.is_aborted() {
-            report.left.append(&mut pool);
-        }
-        report.throttled = pool;
+        report.left.append(&mut pool);
         report
     }
 
@@ -160,7 +160,7 @@ impl Rounds {
         pool: Vec<I>,
         work: &F,
         report: &mut RoundsReport<I, O, E>,
-    ) -> Vec<I>
+    ) -> Vec<(I, E)>
     where
         I: Clone,
         E: Again,
@@ -191,7 +191,7 @@ impl Rounds {
                 }
                 Err(error) if error.again() => {
                     tally.pooled += 1;
-                    again.extend(item);
+                    again.extend(item.map(|item| (item, error)));
                 }
                 Err(error) => {
                     tally.failed += 1;
@@ -229,8 +229,8 @@ impl Rounds {
 pub struct RoundsReport<I, O, E> {
     /// What the successes returned, in the order they ended.
     pub done: Vec<O>,
-    /// What still failed for want of capacity after the last round.
-    pub throttled: Vec<I>,
+    /// What still failed for want of capacity in the last round, with the error it failed with then.
+    pub throttled: Vec<(I, E)>,
     /// What failed for good, with its error.
     pub failed: Vec<(I, E)>,
     /// What an abort left undone.

@@ -110,8 +110,9 @@ proptest! {
             };
             let (report, ()) = tokio::join!(work, abort);
             let mut all = report.done.clone();
-            all.extend(report.throttled.iter().chain(&report.left));
-            all.extend(report.failed.iter().map(|(item, _)| item));
+            all.extend(&report.left);
+            all.extend(report.throttled.iter().chain(&report.failed).map(|(item, _)| item));
+            prop_assert!(report.throttled.iter().all(|(_, error)| *error == Failed::Busy));
             all.sort_unstable();
             prop_assert_eq!(all, (0..fates.len()).collect::<Vec<_>>());
             prop_assert!(report.failed.iter().all(|(item, _)| fates[*item] == 5));

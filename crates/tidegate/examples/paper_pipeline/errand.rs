@@ -43,17 +43,8 @@ pub(crate) struct Round {
 /// The later rounds that took place, for the summary.
 pub(crate) type RoundLog = Arc<Mutex<Vec<Round>>>;
 
-/// An item that was given up, and why. What gives it up again in a later round leaves the new reason here.
-struct Pooled<I> {
-    item: I,
-    fault: Arc<Mutex<Fault>>,
-}
-
-impl<I: Clone> Clone for Pooled<I> {
-    fn clone(&self) -> Self {
-        Self { item: self.item.clone(), fault: Arc::clone(&self.fault) }
-    }
-}
+/// An item that was given up for want of capacity, and why.
+type Pooled<I> = (I, Fault);
 
 /// Adds the stage of an errand to the pipeline, with its later rounds.
 pub(crate) fn add<E: Errand>(
@@ -97,7 +88,7 @@ fn first_pass<E: Errand>(
             match pool {
                 Some(pool) if fault.again() => {
                     // The later rounds wait for the pool to end: they are there.
-                    let _ = pool.send(Pooled { item, fault: Arc::new(Mutex::new(fault)) });
+                    let _ = pool.send((item, fault));
                     step
                 }
                 _ => step.and_emit(errand.failed(&item, &fault)),
@@ -134,11 +125,8 @@ impl<E: Errand> Later<E> {
             }
             pool = self.round(round, pool, &out).await;
         }
-        for given_up in pool {
-            let fault = given_up.fault.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            out.send(self.errand.failed(&given_up.item, &fault))
-                .await
-                .map_err(|_| tidegate::pipeline::Stopping)?;
+        for (item, fault) in pool {
+            out.send(self.errand.failed(&item, &fault)).await.map_err(|_| tidegate::pipeline::Stopping)?;
         }
         Ok(())
     }
@@ -151,7 +139,7 @@ impl<E: Errand> Later<E> {
     ) -> Vec<Pooled<E::Item>> {
         let (begun, papers, concurrency) = (Instant::now(), pool.len(), self.rounds.concurrency(round));
         let plan = Rounds::default().rounds(1).cap(concurrency).abort(out.signal().clone());
-        let report = plan.run(pool, |pooled| self.again(pooled, out)).await;
+        let report = plan.run(pool.into_iter().map(|(item, _)| item), |item| self.again(item, out)).await;
         let wall_s = begun.elapsed().as_secs_f64();
         let round = Round { round: round + 1, concurrency, papers, wall_s };
         self.log.lock().unwrap_or_else(PoisonError::into_inner).push(round);
@@ -159,18 +147,15 @@ impl<E: Errand> Later<E> {
     }
 
     /// One more try. An error is a fault that a further round may cure; any other end goes on to the next stage.
-    async fn again(&self, pooled: Pooled<E::Item>, out: &Tx<E::Output>) -> Result<(), Fault> {
-        let output = match self.errand.run(&pooled.item).await {
+    async fn again(&self, item: E::Item, out: &Tx<E::Output>) -> Result<(), Fault> {
+        let output = match self.errand.run(&item).await {
             Ok(output) => output,
-            Err(fault) if fault.again() => {
-                *pooled.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault.clone();
-                return Err(fault);
-            }
+            Err(fault) if fault.again() => return Err(fault),
             Err(Fault::Fatal(message)) => {
                 out.signal().abort(message);
                 return Ok(());
             }
-            Err(fault) => self.errand.failed(&pooled.item, &fault),
+            Err(fault) => self.errand.failed(&item, &fault),
         };
         // A pipeline that stops leaves the paper to the next run.
         let _ = out.send(output).await;

@@ -104,6 +104,8 @@ async fn bars(view: &View, mut stopped: oneshot::Receiver<()>) {
     for bar in bars {
         bar.abandon();
     }
+    // The cursor stands behind the last bar.
+    say("");
 }
 
 async fn lines(view: &View, mut stopped: oneshot::Receiver<()>) {
@@ -120,7 +122,10 @@ async fn lines(view: &View, mut stopped: oneshot::Receiver<()>) {
             }
             () = sleep(LINE) => {}
         }
-        let rows = view.rows().into_iter().map(|row| format!("{} {}{}", row.name, row.done, row.more));
+        let rows = view
+            .rows()
+            .into_iter()
+            .map(|row| format!("{} {} {}", row.name, row.done, row.more).trim_end().to_owned());
         let rows: Vec<_> = rows.collect();
         say(&format!(
             "{:>4.0} s of {} papers: {}",
@@ -151,7 +156,7 @@ impl View {
         let calls = |name, names: &[&str], caller: &Caller| {
             let (done, counts) = (done(names), caller.counts());
             let more = format!(
-                " ({:.1}/s, {} in flight, {} x 429, {})",
+                "({:.1}/s, {} in flight, {} x 429, {})",
                 rate(done),
                 counts.in_flight,
                 counts.throttled,
@@ -168,7 +173,7 @@ impl View {
             Row { name: "build", done: settled("build"), of: self.papers, more: String::new() },
             calls("llm", &["llm", "llm again"], &self.llm),
             // A page and an answer for each paper, at the most.
-            Row { name: "db", done: settled("db"), of: 2 * self.papers, more: " records".to_owned() },
+            Row { name: "db", done: settled("db"), of: 2 * self.papers, more: "records".to_owned() },
         ]
     }
 }

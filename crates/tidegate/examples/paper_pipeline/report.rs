@@ -224,8 +224,10 @@ impl Report {
             table(&["service", "requests", "ok", "429", "retries", "429 to retries", "peak in flight"]);
         for Service { name, counts, .. } in &self.services {
             let Counts { requests, ok, throttled, retries, throttled_retries, peak_in_flight, .. } = counts;
-            let counts = [requests, ok, throttled, retries, throttled_retries, peak_in_flight];
-            table.add_row([(*name).to_owned()].into_iter().chain(counts.into_iter().map(u64::to_string)));
+            let counts = [requests, ok, throttled, retries].into_iter().map(u64::to_string);
+            let again = format!("{throttled_retries} ({})", percent(*throttled_retries, *retries));
+            let row = [(*name).to_owned()].into_iter().chain(counts);
+            table.add_row(row.chain([again, peak_in_flight.to_string()]));
         }
         align(table)
     }
@@ -280,6 +282,10 @@ fn align(mut table: Table) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.trim_fmt()
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    (part * 100).checked_div(whole).map_or_else(|| "-".to_owned(), |share| format!("{share} %"))
 }
 
 fn seconds(time: Duration) -> String {

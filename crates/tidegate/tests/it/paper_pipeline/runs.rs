@@ -140,3 +140,20 @@ async fn people_get_tables_and_the_place_of_the_database() {
     let widest = ran.stdout.lines().map(|line| line.chars().count()).max();
     assert!(widest.is_some_and(|widest| widest <= 120), "{ran}");
 }
+
+#[tokio::test]
+async fn what_stays_throttled_goes_through_shrinking_rounds_and_is_then_given_up() {
+    // A burst of 32 at a server that takes two, and calls that may wait no longer than a third of a cooldown.
+    let run =
+        Run::quick(&["--server", "a4"]).env("TIDEGATE_FETCH_INITIAL", "32").env("TIDEGATE_DEADLINE", "20");
+    let ran = run.env("TIDEGATE_ROUND_PAUSE", "5").finish().await;
+    let json = ran.success();
+    let later = json.pointer("/services/fetch/later_rounds").and_then(Value::as_array).unwrap();
+    let concurrency: Vec<_> = later.iter().map(|round| number(round, "/concurrency")).collect();
+    assert_eq!(concurrency, [16, 10], "{ran}");
+    assert!(number(&later[0], "/papers") >= number(&later[1], "/papers"), "{ran}");
+    let throttled = number(&json, "/throttled");
+    assert!(throttled > 0, "{ran}");
+    assert_eq!((number(&json, "/persisted"), number(&json, "/lost")), (40 - throttled, 0));
+    assert_eq!(ran.count("errors WHERE class = 'throttled' AND stage = 'fetch'"), throttled);
+}
