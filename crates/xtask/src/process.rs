@@ -21,6 +21,15 @@ pub(crate) struct Finished {
 
 /// Runs `command`; what it says goes to the screen at once: news as a line, progress as the status.
 pub(crate) fn stream(command: &mut Command, screen: &mut Screen) -> Result<Finished> {
+    run(command, screen, Screen::show)
+}
+
+/// Runs `command`; what it says is only the status.
+pub(crate) fn watch(command: &mut Command, screen: &mut Screen) -> Result<Finished> {
+    run(command, screen, |screen, line| screen.status(plain(line).trim()))
+}
+
+fn run(command: &mut Command, screen: &mut Screen, show: impl Fn(&mut Screen, &str)) -> Result<Finished> {
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command
         .stdout(Stdio::piped())
@@ -36,7 +45,7 @@ pub(crate) fn stream(command: &mut Command, screen: &mut Screen) -> Result<Finis
 
     let mut finished = Finished { ok: false, stdout: String::new(), all: String::new() };
     for (is_stdout, line) in received {
-        screen.show(&line);
+        show(screen, &line);
         let text = plain(&line);
         finished.all.push_str(&text);
         finished.all.push('\n');

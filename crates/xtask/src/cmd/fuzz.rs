@@ -1,6 +1,6 @@
 //! `cargo x fuzz`: every target of `fuzz/` for its share of the time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -16,10 +16,11 @@ use crate::workspace::Workspace;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  cargo x fuzz --seconds 60            a minute, shared by all targets
-  cargo x fuzz --seconds 600 hint      ten minutes for one target
+  cargo x fuzz --seconds 60                a minute, shared by all targets
+  cargo x fuzz --seconds 600 retry_hint    ten minutes for one target
 
-Needs a nightly toolchain; installs cargo-fuzz when it is missing. What it finds stays in fuzz/artifacts.")]
+Needs a nightly toolchain; installs cargo-fuzz when it is missing. Starts from fuzz/seeds; what it finds
+stays in fuzz/artifacts.")]
 pub(crate) struct Args {
     /// How long to fuzz in all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -36,7 +37,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args, screen: &mut Screen) -> Re
     let all = targets(&text).context("fuzz/Cargo.toml is not as it should be")?;
     let chosen: Vec<&String> =
         all.iter().filter(|name| args.target.as_ref().is_none_or(|t| t == *name)).collect();
-    ensure!(!chosen.is_empty(), "no fuzz target {:?}; there are: {}", args.target, all.join(", "));
+    let asked = args.target.as_deref().unwrap_or_default();
+    ensure!(!chosen.is_empty(), "no fuzz target is called {asked}; there are: {}", all.join(", "));
     ensure_tools(root, screen)?;
 
     let share = share(args.seconds, chosen.len());
@@ -45,12 +47,15 @@ pub(crate) fn run(workspace: &Workspace, args: &Args, screen: &mut Screen) -> Re
     for target in chosen {
         screen.header(&format!("{target} for {share} s"));
         let mut command = cargo::nightly(root);
-        command
-            .args(["fuzz", "run", target, "--", "-print_final_stats=1"])
-            .arg(format!("-max_total_time={share}"));
-        let finished = process::stream(&mut command, screen)?;
+        command.args(["fuzz", "run", target]).args(inputs(root, target)?);
+        command.args(["--", "-print_final_stats=1"]).arg(format!("-max_total_time={share}"));
+        let finished = process::watch(&mut command, screen)?;
         let stats = Stats::read(&finished.all);
         let good = finished.ok && stats.executions.is_some_and(|n| n > 0);
+        if !good {
+            screen.failure(&format!("{target} failed; the end of what it said:"));
+            screen.lines(last_lines(&finished.all, 40));
+        }
         tally += Tally::one(good);
         let number = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
         table.row([
@@ -66,6 +71,19 @@ pub(crate) fn run(workspace: &Workspace, args: &Args, screen: &mut Screen) -> Re
     screen.line("");
     screen.line(&tally.to_string());
     Ok(tally.good())
+}
+
+fn last_lines(text: &str, count: usize) -> &str {
+    let start = text.rmatch_indices('\n').nth(count).map_or(0, |(at, _)| at + 1);
+    &text[start..]
+}
+
+/// Where inputs come from: the corpus, which grows, and the seeds of the repository, where there are any.
+fn inputs(root: &Path, target: &str) -> Result<Vec<PathBuf>> {
+    let corpus = root.join("fuzz").join("corpus").join(target);
+    std::fs::create_dir_all(&corpus).with_context(|| format!("cannot create {}", corpus.display()))?;
+    let seeds = root.join("fuzz").join("seeds").join(target);
+    Ok(if seeds.is_dir() { vec![corpus, seeds] } else { vec![corpus] })
 }
 
 /// The seconds of each of `targets`, at least one.
@@ -142,6 +160,12 @@ mod tests {
             ["a", "b"]
         );
         assert!(targets("[package]\nname = \"x\"\n").is_err());
+    }
+
+    #[test]
+    fn the_last_lines_are_taken() {
+        assert_eq!(last_lines("a\nb\nc\n", 2), "b\nc\n");
+        assert_eq!(last_lines("a\n", 2), "a\n");
     }
 
     #[test]

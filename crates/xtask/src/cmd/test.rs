@@ -148,7 +148,7 @@ impl<'a> Suite<'a> {
             self.models += tests.iter().filter(|test| is_in(test, "models")).count();
             self.postgres += tests.iter().filter(|test| is_in(test, "postgres")).count();
         }
-        self.screen.line(&format!("{all} tests in {} executables", binaries.len()));
+        self.screen.line(&format!("{all} tests"));
         Ok(Tally::default())
     }
 
@@ -186,6 +186,7 @@ impl<'a> Suite<'a> {
     fn doc_tests(&mut self) -> Result<Tally> {
         let libraries = self.libraries();
         if libraries.is_empty() {
+            self.screen.line("no library is selected");
             return Ok(Tally::default());
         }
         let mut command = cargo::command(self.workspace.root());
@@ -213,6 +214,7 @@ impl<'a> Suite<'a> {
             if self.whole {
                 bail!("no crate has a module `models`: nothing is proven about interleavings");
             }
+            self.screen.line("no selected crate has models");
             return Ok(Tally::default());
         }
         loom::explore(self.workspace, &packages, loom::BOUND, None, self.screen)
