@@ -128,7 +128,15 @@ mod tests {
     }
 
     #[test]
-    fn malformed_negative_and_zero_values_are_no_hint() {
+    fn cg7_a_date_far_ahead_and_a_number_too_large_are_bounded() {
+        let nines = "9".repeat(400);
+        for value in ["Fri, 31 Dec 9999 23:59:59 GMT", "31622401", &nines] {
+            assert_eq!(hint(&[("retry-after", value)]), Some(RetryHint::MAX), "{value}");
+        }
+    }
+
+    #[test]
+    fn cg7_malformed_negative_and_zero_values_are_no_hint() {
         for value in ["", " ", "-1", "0", "0.0", "nan", "inf", "1e9", "0x10", "1,5", "..", "soon", "+1"] {
             assert_eq!(hint(&[("retry-after", value)]), None, "{value:?}");
             assert_eq!(hint(&[("retry-after-ms", value)]), None, "{value:?}");
