@@ -13,10 +13,10 @@ pub use loom::{sync::Arc, thread};
 /// Atomics.
 pub mod atomic {
     #[cfg(not(tidegate_loom))]
-    pub use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
     #[cfg(tidegate_loom)]
-    pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 }
 
 /// A mutex that is never poisoned: a panic under the lock leaves the data as it was at that moment.

@@ -128,12 +128,6 @@ impl<T> WaitList<T> {
         self.slot(key).is_some()
     }
 
-    /// The value of a waiter that still waits.
-    pub fn data_mut(&mut self, key: WaitKey) -> Option<&mut T> {
-        self.slot(key)?;
-        self.slots[key.index as usize].waiter.as_mut().map(|waiter| &mut waiter.data)
-    }
-
     /// Whether `key` still waits with a waker that would wake the same task as `waker`: then there is nothing to renew.
     #[must_use]
     pub fn will_wake(&self, key: WaitKey, waker: &Waker) -> bool {
