@@ -170,14 +170,14 @@ proptest! {
             match policy.decide(&mut progress, class, elapsed) {
                 Decision::Retry { delay } => {
                     prop_assert!(class.is_retryable());
-                    prop_assert!(delay <= max_delay.max(hint), "longer than the policy or the server asks");
-                    prop_assert!(hint <= max_hint);
-                    let waits = delay.max(hint);
-                    prop_assert!(deadline == Duration::MAX || elapsed.saturating_add(waits) < deadline);
                     if progress.charged() > before {
                         prop_assert!(delay >= hint, "shorter than the server asks");
                         prop_assert!(progress.charged() < calls.max(1));
                     }
+                    prop_assert!(delay <= max_delay.max(hint), "longer than the policy or the server asks");
+                    prop_assert!(hint <= max_hint);
+                    let waits = delay.max(hint);
+                    prop_assert!(deadline == Duration::MAX || elapsed.saturating_add(waits) < deadline);
                 }
                 Decision::Stop(StopReason::HintTooLong) => prop_assert!(hint > max_hint),
                 Decision::Stop(StopReason::Attempts) => prop_assert!(progress.charged() >= calls),
