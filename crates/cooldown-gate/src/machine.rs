@@ -115,11 +115,10 @@ impl Queue {
         }
     }
 
-    /// Puts a newcomer at the end of the line; there is no waker to displace.
-    fn join(&mut self, place: Place) -> Option<Waker> {
+    /// Puts somebody at the end of the line, with a waker that does nothing.
+    fn join(&mut self, place: Place) {
         let seat = Arc::clone(&place.seat);
         seat.put(self.waiters.push_back(Waker::noop().clone(), place));
-        None
     }
 
     /// Gives a waiter a new waker. The one that is no longer needed comes back, to be dropped outside the lock.
@@ -149,8 +148,7 @@ impl Queue {
     fn rearm(&mut self, wakes: &mut WakeBatch) {
         for waiting in self.waiters.take_all() {
             wakes.push(waiting.waker);
-            let seat = Arc::clone(&waiting.data.seat);
-            seat.put(self.waiters.push_back(Waker::noop().clone(), waiting.data));
+            self.join(waiting.data);
         }
     }
 }
@@ -204,7 +202,10 @@ impl Machine {
         let mut queue = self.queue.lock();
         // While it looks, it stands in line with a waker that does nothing: it need not wake itself.
         let old = match newcomer {
-            Some(place) => queue.join(place),
+            Some(place) => {
+                queue.join(place);
+                None
+            }
             None => queue.renew(waiter, Waker::noop().clone()),
         };
         let phase = self.settle(&mut queue, now, &mut wakes);
