@@ -140,29 +140,26 @@ impl<J> Throttle<J> {
                 Ended::TimedOut => {
                     drop((pass, permit));
                     self.0.counters.timed_out();
-                    Some(Class::Transient)
+                    Class::Transient
                 }
-                Ended::Result(result) => {
-                    let class = self.0.judge.judge(&result);
-                    match (class, result) {
-                        (None, Ok(value)) => {
-                            report(pass, permit, None, true);
-                            call.ended(None, begun);
-                            return Ok(value);
-                        }
-                        (class, result) => {
-                            // An error that the judge calls a success has no value to return: it is terminal.
-                            let class = class.unwrap_or(Class::Terminal);
-                            report(pass, permit, Some(class), result.is_ok());
-                            self.stop_if_fatal(class, &result);
-                            last = Some(result);
-                            Some(class)
-                        }
+                Ended::Result(result) => match (self.0.judge.judge(&result), result) {
+                    (None, Ok(value)) => {
+                        report(pass, permit, None, true);
+                        call.ended(None, begun);
+                        return Ok(value);
                     }
-                }
+                    (class, result) => {
+                        // An error that the judge calls a success has no value to return: it is terminal.
+                        let class = class.unwrap_or(Class::Terminal);
+                        report(pass, permit, Some(class), result.is_ok());
+                        self.stop_if_fatal(class, &result);
+                        last = Some(result);
+                        class
+                    }
+                },
             };
-            call.ended(class, begun);
-            if let Err(reason) = call.rest(class.unwrap_or(Class::Transient)).await {
+            call.ended(Some(class), begun);
+            if let Err(reason) = call.rest(class).await {
                 return Err(call.error(reason, last));
             }
         }
