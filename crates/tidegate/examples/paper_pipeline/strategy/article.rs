@@ -8,12 +8,12 @@ use ::tidegate::throttle::Judge;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use super::super::http::Answer;
 use super::super::judge::{Exchange, Kind};
 use super::super::settings::Ramp;
-use super::{Fault, Performance, Terms};
+use super::{Fault, Judged, Performance, Terms, persist};
 
 /// The article counts 597 wasted calls of 199 callers: three each.
 const TRIES: u32 = 3;
@@ -68,24 +68,15 @@ impl Article {
         F: Fn() -> Fut,
         Fut: Future<Output = Exchange>,
     {
-        let mut tried = 0;
-        loop {
-            let result = self.attempt(&exchange).await?;
-            tried += 1;
-            match (self.kind.judge(&result), result) {
-                (None, Ok(answer)) => return Ok(answer),
-                (Some(Class::Throttled(_) | Class::Transient), _) if tried < TRIES => {}
-                (class, result) => {
-                    return Err(Fault::of(self.kind, class.unwrap_or(Class::Terminal), &result));
-                }
-            }
+        let pause = |tried: u32| {
             let jitter = self.state().rng.random_range(0.0..1.0);
-            sleep(self.first_delay * 2_u32.pow(tried - 1) + self.jitter.mul_f64(jitter)).await;
-        }
+            self.first_delay * 2_u32.pow(tried - 1) + self.jitter.mul_f64(jitter)
+        };
+        persist(self.kind, TRIES, || self.attempt(&exchange), pause).await
     }
 
     /// Waits for gate and permit, and tells both what came of it.
-    async fn attempt<F, Fut>(&self, exchange: &F) -> Result<Exchange, Fault>
+    async fn attempt<F, Fut>(&self, exchange: &F) -> Result<Judged, Fault>
     where
         F: Fn() -> Fut,
         Fut: Future<Output = Exchange>,
@@ -100,13 +91,14 @@ impl Article {
         let permit = self.permits.acquire().await.map_err(|_| Fault::Stopped)?;
         self.state().begun.get_or_insert_with(Instant::now);
         let result = exchange().await;
-        match self.kind.judge(&result) {
+        let class = self.kind.judge(&result);
+        match class {
             Some(Class::Throttled(_)) => self.close(),
             None => self.succeeded(),
             Some(_) => {}
         }
         drop(permit);
-        Ok(result)
+        Ok((class, result))
     }
 
     fn close(&self) {

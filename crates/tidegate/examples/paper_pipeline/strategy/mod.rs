@@ -14,6 +14,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
+use tokio::time::sleep;
 
 // The library; `tidegate` alone is the strategy next door.
 use ::tidegate::abort_signal::AbortSignal;
@@ -166,6 +167,34 @@ impl Pacer {
             Self::Article(article) => article.state_text(),
             Self::Tidegate(tidegate) => tidegate.state_text(),
         }
+    }
+}
+
+/// How an attempt of a baseline strategy ended, and what that means; no class is a success.
+type Judged = (Option<Class>, Exchange);
+
+/// What the baseline strategies share: up to `tries` attempts, and after each that may pass a pause of this task's own, whose
+/// length `pause` tells from the number of attempts made.
+async fn persist<F, Fut>(
+    kind: Kind,
+    tries: u32,
+    attempt: F,
+    pause: impl Fn(u32) -> Duration,
+) -> Result<Answer, Fault>
+where
+    F: Fn() -> Fut,
+    Fut: Future<Output = Result<Judged, Fault>>,
+{
+    let mut tried = 0;
+    loop {
+        let judged = attempt().await?;
+        tried += 1;
+        match judged {
+            (None, Ok(answer)) => return Ok(answer),
+            (Some(Class::Throttled(_) | Class::Transient), _) if tried < tries => {}
+            (class, result) => return Err(Fault::of(kind, class.unwrap_or(Class::Terminal), &result)),
+        }
+        sleep(pause(tried)).await;
     }
 }
 

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use ::tidegate::core::Class;
 use ::tidegate::throttle::Judge;
-use tokio::time::sleep;
 
 use super::super::http::Answer;
 use super::super::judge::{Exchange, Kind};
-use super::{Fault, Performance, Terms};
+use super::{Fault, Performance, Terms, persist};
 
 /// A task gives its paper up after this many tries, having slept 31.5 s between them: without a bound it would hammer
 /// a penalty box for ever.
@@ -31,19 +29,11 @@ impl Naive {
         F: Fn() -> Fut,
         Fut: Future<Output = Exchange>,
     {
-        let mut tried = 0;
-        loop {
+        let attempt = || async {
             let result = exchange().await;
-            tried += 1;
-            match (self.kind.judge(&result), result) {
-                (None, Ok(answer)) => return Ok(answer),
-                (Some(Class::Throttled(_) | Class::Transient), _) if tried < TRIES => {}
-                (class, result) => {
-                    return Err(Fault::of(self.kind, class.unwrap_or(Class::Terminal), &result));
-                }
-            }
-            sleep(self.first_delay * 2_u32.pow(tried - 1)).await;
-        }
+            Ok((self.kind.judge(&result), result))
+        };
+        persist(self.kind, TRIES, attempt, |tried| self.first_delay * 2_u32.pow(tried - 1)).await
     }
 
     /// The stage has one worker for each call in flight, so nothing here has to count them.
