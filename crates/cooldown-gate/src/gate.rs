@@ -7,6 +7,7 @@ use tidegate_sync::Clock;
 use tidegate_sync::primitives::Arc;
 use tokio::time::Instant;
 
+use crate::echo::Echo;
 use crate::error::Closed;
 #[cfg(not(tidegate_loom))]
 use crate::error::ShutDown;
@@ -193,6 +194,17 @@ impl CooldownGate {
         self.0.name.as_deref()
     }
 
+    /// Whether nobody else holds a handle, an owned pass, or a future that waits for one. Whatever they did with it is
+    /// visible then.
+    pub(crate) fn is_sole(&mut self) -> bool {
+        Arc::get_mut(&mut self.0).is_some()
+    }
+
+    /// Rings whenever the gate is closed, extended or shut down.
+    pub(crate) fn echo(&self) -> &Echo {
+        &self.0.echo
+    }
+
     /// Everything the gate knows about itself, at one moment. Takes the lock; the first look after the deadline moves
     /// the gate on, as [`is_open`](CooldownGate::is_open) does.
     #[must_use]
@@ -300,6 +312,11 @@ impl CooldownGateBuilder {
             patience: tick(self.probe_patience),
         };
         let machine = Machine::new(rules);
-        CooldownGate(Arc::new(Shared { machine, clock: self.clock.unwrap_or_default(), name: self.name }))
+        CooldownGate(Arc::new(Shared {
+            machine,
+            clock: self.clock.unwrap_or_default(),
+            name: self.name,
+            echo: Echo::default(),
+        }))
     }
 }

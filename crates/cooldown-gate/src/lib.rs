@@ -31,6 +31,9 @@
 //! | only stay away while others are told to | [`wait`](CooldownGate::wait), [`wait_blocking`](CooldownGate::wait_blocking) |
 //! | close it for a reason of your own | [`close_for`](CooldownGate::close_for), [`close_until`](CooldownGate::close_until) |
 //! | overrule it | [`open_now`](CooldownGate::open_now), [`shutdown`](CooldownGate::shutdown) |
+//! | have one gate for each host or key | [`GateMap`] |
+//! | share closings with other processes | [`store::Link`] |
+//! | gate a tower service, such as a `reqwest::Client` | `tower::GateLayer`, `tower::GateMapLayer` |
 //! | look | [`is_open`](CooldownGate::is_open), [`state`](CooldownGate::state), [`snapshot`](CooldownGate::snapshot) |
 //!
 //! # How it closes and reopens
@@ -65,6 +68,8 @@
 //! - **CG-4** One burst is one strike: a throttle reported by a pass of an older epoch may extend the deadline by its
 //!   hint, but never steps the escalation and never closes the gate.
 //! - **CG-6** Passes and waiters that are dropped leave nothing behind, and a probe among them goes to the next.
+//! - **CG-8** A gate of a [`GateMap`] never leaves while it is closed or in somebody's hands, so one key never has two
+//!   gates in use.
 //!
 //! # Cancel safety
 //! Every future may be dropped at any await. It gives up its place in the line; if it was granted a pass in that
@@ -81,24 +86,40 @@
 //! allocation. Closing an open or cooling gate is one atomic maximum. Waiting costs one short lock a look, two small
 //! allocations (its place and its timer), and about three looks for each cooldown; opening is linear in the number of
 //! waiters.
+//!
+//! # Features
+//! None is on by default, and none changes what is there without it.
+//!
+//! | feature | adds | on top of |
+//! |---|---|---|
+//! | `tower` | `tower`: the gate as a layer | `tower-layer`, `tower-service`, `pin-project` |
+//! | `http` | class and hint of HTTP responses by status and headers | `http`, `httpdate` |
+//! | `conformance` | `store::conformance`: what every [`GateStore`](store::GateStore) has to pass | |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(not(tidegate_loom))]
 mod blocking;
+mod echo;
 mod error;
 mod gate;
 mod machine;
+mod map;
 #[cfg(test)]
 mod models;
 mod pass;
 mod passing;
 mod shared;
 mod state;
+pub mod store;
+#[cfg(feature = "tower")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
+pub mod tower;
 mod waiter;
 mod word;
 
 pub use error::{Closed, ShutDown};
 pub use gate::{CooldownGate, CooldownGateBuilder};
+pub use map::{Full, GateMap, GateMapBuilder, GateMapSnapshot};
 pub use pass::{OwnedPass, Pass};
 pub use passing::{Passing, PassingBy, PassingOwned, Waiting};
 pub use state::{Closing, GateSnapshot, GateState};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tidegate_sync::Clock;
 
+use crate::echo::Echo;
 use crate::machine::Machine;
 use crate::word::{Phase, tick};
 
@@ -12,6 +13,7 @@ pub(crate) struct Shared {
     pub(crate) machine: Machine,
     pub(crate) clock: Clock,
     pub(crate) name: Option<Box<str>>,
+    pub(crate) echo: Echo,
 }
 
 impl Shared {

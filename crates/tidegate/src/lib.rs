@@ -6,6 +6,7 @@
 //! | the question | use | feature |
 //! |---|---|---|
 //! | may anybody call at all right now? | [`cooldown_gate`] | `cooldown-gate`, default |
+//! | the same for each host or key, or across processes | [`cooldown_gate`] | `cooldown-gate`, default |
 //! | how many at once? | [`adaptive_semaphore`] | `adaptive-semaphore`, default |
 //! | should we still be working? | [`abort_signal`] | `abort-signal`, default |
 //! | again? when? | [`retry_policy`] | `retry-policy`, default |
@@ -15,6 +16,7 @@
 //! | is somebody on it already? | [`run_registry`] | `run-registry` |
 //! | the writer and the retry classes on SQLite | [`sqlite`] | `sqlite` |
 //! | class and hint of an HTTP response | [`throttle`] | `http`, `reqwest` |
+//! | a layer over a tower service | [`cooldown_gate`] | `tower` |
 //!
 //! The words they share (classes of failure, hints, outcomes) are in [`core`].
 //!

@@ -4,10 +4,16 @@
 
 mod blocking;
 mod cancelling;
+#[cfg(all(feature = "tower", feature = "http"))]
+mod client;
 mod closing;
+mod map;
 mod outcomes;
 mod reference;
 mod reopening;
+mod store;
+#[cfg(feature = "tower")]
+mod tower;
 
 use std::future::Future;
 use std::pin::Pin;
