@@ -27,6 +27,14 @@ pub(crate) fn nightly(root: &Path) -> Command {
     command
 }
 
+/// A `cargo run` of a binary of `crates/bench`, a workspace of its own; what follows is for the binary.
+pub(crate) fn bench(root: &Path, binary: &str) -> Command {
+    let mut command = command(root);
+    command.args(["run", "--release", "--manifest-path"]).arg(root.join("crates/bench/Cargo.toml"));
+    command.args(["--bin", binary, "--"]);
+    command
+}
+
 fn clean(mut command: Command, root: &Path) -> Command {
     for name in inherited() {
         command.env_remove(name);

@@ -30,8 +30,11 @@ Examples:
   cargo x loom cg1                      the models whose name contains cg1
   cargo x mutants gate                  the mutants whose name contains gate
   cargo x fuzz --seconds 60             a minute of fuzzing, shared by all targets
+  cargo x bench --quick --only gate     the gate and its peers, in about ten seconds
+  cargo x storm --seeds 5               the 429 storm: servers by strategies, simulated
 
-Each command ends with a table, then with one line `N passed, N failed`; it exits with 0 only if all passed.";
+Each command that checks ends with a table, then with one line `N passed, N failed`; it exits with 0 only if all
+passed.";
 
 /// The commands of the tidegate repository.
 #[derive(Parser)]
@@ -53,7 +56,11 @@ enum Command {
     Tidy,
     /// Fuzz the targets of `fuzz/` for a while (needs a nightly toolchain)
     Fuzz(cmd::fuzz::Args),
-    /// Run what every change must pass: tidy, clippy, docs, fuzz targets, mutants, then test
+    /// Measure the primitives and their peers side by side: what each costs, as a multiple of a floor
+    Bench(cmd::bench::Args),
+    /// Simulate the 429 storm: time / ideal of each strategy on each server
+    Storm(cmd::storm::Args),
+    /// Run what every change must pass: tidy, clippy, docs, fuzz targets, benches, mutants, then test
     Ci(cmd::ci::Args),
 }
 
@@ -79,6 +86,8 @@ fn run(command: &Command, screen: &mut Screen) -> anyhow::Result<bool> {
         Command::Mutants(args) => cmd::mutants::run(&workspace, args, screen),
         Command::Tidy => cmd::tidy::run(&workspace, screen),
         Command::Fuzz(args) => cmd::fuzz::run(&workspace, args, screen),
+        Command::Bench(args) => cmd::bench::run(&workspace, args),
+        Command::Storm(args) => cmd::storm::run(&workspace, args),
         Command::Ci(args) => cmd::ci::run(&workspace, args, screen),
     }
 }

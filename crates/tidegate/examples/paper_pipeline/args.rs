@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Parser, ValueEnum};
+use tidegate_servers::ServerId;
 use url::Url;
-
-use super::servers::model::ServerId;
 
 /// Fetch papers, ask a language model which data sets they use, and keep the answers in SQLite.
 ///

@@ -9,10 +9,10 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
 use serde_json::{Value, json};
 use tidegate::pipeline::{PipelineReport, StageReport};
+use tidegate_servers::ServerId;
 
 use super::errand::Round;
 use super::meter::Counts;
-use super::servers::model::ServerId;
 use super::servers::service::Tally;
 use super::stages;
 use super::store::Ended;

@@ -26,11 +26,14 @@ pub(crate) struct Args {
 
 const CLIPPY: [&str; 7] =
     ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
+/// In its own workspace, which brings the lints with it.
+const BENCH_CLIPPY: [&str; 5] = ["clippy", "--all-targets", "--", "-D", "warnings"];
 const DOC: [&str; 4] = ["doc", "--workspace", "--all-features", "--no-deps"];
 
 pub(crate) fn run(workspace: &Workspace, args: &Args, screen: &mut Screen) -> Result<bool> {
     let root = workspace.root();
     let fuzz = root.join("fuzz");
+    let bench = root.join("crates/bench");
     let mut steps = Steps { screen, done: Vec::new() };
     steps.step("tidy", |screen| tidy::run(workspace, screen));
     steps.step("clippy", |screen| succeeds(cargo::command(root).args(CLIPPY), screen));
@@ -40,6 +43,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args, screen: &mut Screen) -> Re
     if fuzz.join("Cargo.toml").is_file() {
         steps.step("fuzz targets", |screen| succeeds(cargo::command(&fuzz).arg("check"), screen));
     }
+    steps.step("benches", |screen| succeeds(cargo::command(&bench).args(BENCH_CLIPPY), screen));
     steps.step("mutants", |screen| mutants::run(workspace, &mutants::Args::default(), screen));
     let good = steps.finish();
     if args.without_test {

@@ -1,4 +1,4 @@
-//! Formatting, of the workspace and of `fuzz/`.
+//! Formatting, of the workspace and of those that are their own.
 
 use anyhow::Result;
 
@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 /// How many of the workspaces are not formatted; the screen shows the differences.
 pub(crate) fn unformatted(workspace: &Workspace, screen: &mut Screen) -> Result<usize> {
     let mut unformatted = 0;
-    for (folder, args) in [("", &["fmt", "--all"][..]), ("fuzz", &["fmt"])] {
+    for (folder, args) in [("", &["fmt", "--all"][..]), ("crates/bench", &["fmt"]), ("fuzz", &["fmt"])] {
         let root = workspace.root().join(folder);
         if !root.join("Cargo.toml").is_file() {
             continue;

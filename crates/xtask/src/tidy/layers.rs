@@ -3,9 +3,10 @@
 use super::{Finding, Repo};
 
 /// The layer of each library, from the ground up.
-const LAYERS: [(&str, u8); 15] = [
+const LAYERS: [(&str, u8); 16] = [
     ("tidegate-core", 0),
     ("tidegate-sync", 0),
+    ("tidegate-servers", 0),
     ("tidegate-cooldown-gate", 1),
     ("tidegate-adaptive-semaphore", 1),
     ("tidegate-keyed-lock", 1),

@@ -2,18 +2,14 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `rules.rs` | admission rules: bucket, window, cap, penalty box, sliding window |
-//! | `model.rs` | the sixteen servers: rule, latency, hints |
-//! | `service.rs` | a model with a clock and counters |
+//! | `service.rs` | a model of `tidegate-servers` with a clock and counters |
 //! | `render.rs`, `page.rs` | the rendering service and its papers |
 //! | `chat.rs`, `catalogue.rs` | the chat service and what it knows |
 
 mod catalogue;
 mod chat;
-pub(crate) mod model;
 pub(crate) mod page;
 mod render;
-mod rules;
 pub(crate) mod service;
 
 use std::net::Ipv4Addr;
@@ -23,11 +19,11 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::HeaderValue;
 use axum::serve::ListenerExt;
+use tidegate_servers::ServerId;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use url::Url;
 
-use model::ServerId;
 use service::{Service, Tally};
 
 /// A service that listens on loopback until it is dropped.

@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
+use tidegate_servers::{Server, ServerId, Verdict};
 use tokio::time::{Instant, sleep};
-
-use super::model::{Server, ServerId, Verdict};
 
 /// What a server has counted so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -62,7 +61,7 @@ pub(crate) enum Admission {
 impl Service {
     /// A service that behaves like `id`, `scale` times as fast, and admits as many requests as the quota covers.
     pub(crate) fn new(id: ServerId, seed: u64, scale: f64, quota: Option<u64>) -> Arc<Self> {
-        let server = Server::new(id, seed);
+        let server = Server::named(id, seed);
         let state = State { server, first: None, tally: Tally::default(), attempts: HashMap::new(), quota };
         Arc::new(Self { scale, state: Mutex::new(state) })
     }

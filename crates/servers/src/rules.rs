@@ -8,47 +8,55 @@
 //! | [`Penalty`] | the bucket has a token and the client is not in the box | the box, and every request while in it may extend it |
 //! | [`Sliding`] | the last minute holds fewer requests than the cap | itself: rejected requests count |
 //!
-//! No rule reads a clock or does any I/O: `now` comes from the caller and never goes back.
+//! Each has two faces: `wait` tells what a request that came now would hear, and changes nothing that an outsider could
+//! see; `take` is that request. No rule reads a clock or does any I/O: `now` comes from the caller and never goes back.
 
 use std::collections::VecDeque;
 
-/// What a rejected client is told, or could be: seconds until it may come again.
+/// What a rejected client is told, or could be: seconds until it may come again. Zero: it is admitted now.
 pub(crate) type Wait = f64;
 
+/// The verdict of a wait.
+pub(crate) fn verdict(wait: Wait) -> Result<(), Wait> {
+    if wait > 0.0 { Err(wait) } else { Ok(()) }
+}
+
 /// A token bucket whose rate may change over time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Bucket {
-    burst: f64,
+    pub(crate) burst: f64,
     level: f64,
     at: f64,
     /// `(from, tokens per second)`, by rising `from`; the first entry starts at zero.
-    rates: &'static [(f64, f64)],
+    pub(crate) rates: Vec<(f64, f64)>,
 }
 
 impl Bucket {
     /// A full bucket.
-    pub(crate) const fn new(burst: f64, rates: &'static [(f64, f64)]) -> Self {
-        Self { burst, level: burst, at: 0.0, rates }
+    pub(crate) fn new(burst: f64, rates: &[(f64, f64)]) -> Self {
+        Self { burst, level: burst, at: 0.0, rates: rates.to_vec() }
     }
 
     fn refill(&mut self, now: f64) {
         while self.at < now {
-            let (rate, until) = segment(self.rates, self.at);
+            let (rate, until) = segment(&self.rates, self.at);
             let end = until.min(now);
             self.level = rate.mul_add(end - self.at, self.level).min(self.burst);
             self.at = end;
         }
     }
 
-    /// Takes one token, or says how long one takes to come at the present rate.
-    pub(crate) fn take(&mut self, now: f64) -> Result<(), Wait> {
+    /// How long one token takes to come at the present rate.
+    pub(crate) fn wait(&mut self, now: f64) -> Wait {
         self.refill(now);
         // A token that came due exactly now must not be lost to rounding.
-        if self.level >= 1.0 - 1e-9 {
-            self.level = (self.level - 1.0).max(0.0);
-            return Ok(());
-        }
-        Err((1.0 - self.level) / segment(self.rates, self.at).0)
+        if self.level >= 1.0 - 1e-9 { 0.0 } else { (1.0 - self.level) / segment(&self.rates, now).0 }
+    }
+
+    pub(crate) fn take(&mut self, now: f64) -> Result<(), Wait> {
+        verdict(self.wait(now))?;
+        self.level = (self.level - 1.0).max(0.0);
+        Ok(())
     }
 }
 
@@ -60,7 +68,7 @@ fn segment<T: Copy>(steps: &[(f64, T)], now: f64) -> (T, f64) {
 }
 
 /// A fixed window: `cap` requests in each interval of `length` seconds, whose borders lie `phase` before a multiple.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Window {
     pub(crate) length: f64,
     pub(crate) cap: u32,
@@ -74,33 +82,35 @@ impl Window {
         Self { length, cap, phase, opened: f64::NEG_INFINITY, used: 0 }
     }
 
-    pub(crate) fn take(&mut self, now: f64) -> Result<(), Wait> {
+    pub(crate) fn wait(&mut self, now: f64) -> Wait {
         let opened = ((now + self.phase) / self.length).floor() * self.length - self.phase;
         if opened > self.opened {
             self.opened = opened;
             self.used = 0;
         }
-        if self.used < self.cap {
-            self.used += 1;
-            return Ok(());
-        }
-        Err(self.opened + self.length - now)
+        if self.used < self.cap { 0.0 } else { self.opened + self.length - now }
+    }
+
+    pub(crate) fn take(&mut self, now: f64) -> Result<(), Wait> {
+        verdict(self.wait(now))?;
+        self.used += 1;
+        Ok(())
     }
 }
 
 /// A cap on the requests in service, which changes over time.
-#[derive(Debug)]
-pub(crate) struct Steps(pub(crate) &'static [(f64, usize)]);
+#[derive(Clone, Debug)]
+pub(crate) struct Steps(pub(crate) Vec<(f64, usize)>);
 
 impl Steps {
-    /// A cap says nothing about when a place will be free: one second is a guess, never sent.
-    pub(crate) fn take(&self, now: f64, in_service: usize) -> Result<(), Wait> {
-        if in_service < segment(self.0, now).0 { Ok(()) } else { Err(1.0) }
+    /// A cap says nothing about when a place will be free: one second is a guess.
+    pub(crate) fn wait(&self, now: f64, in_service: usize) -> Wait {
+        if in_service < segment(&self.0, now).0 { 0.0 } else { 1.0 }
     }
 }
 
 /// A penalty box around a bucket: once over the rate, every request is rejected for `length` seconds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Penalty {
     pub(crate) bucket: Bucket,
     pub(crate) length: f64,
@@ -112,6 +122,11 @@ pub(crate) struct Penalty {
 impl Penalty {
     pub(crate) const fn new(bucket: Bucket, length: f64, extends: bool) -> Self {
         Self { bucket, length, extends, until: f64::NEG_INFINITY }
+    }
+
+    /// Until box and bucket let a request in; what the request itself would add to the sentence is not counted.
+    pub(crate) fn wait(&mut self, now: f64) -> Wait {
+        if now < self.until { self.until - now } else { self.bucket.wait(now) }
     }
 
     pub(crate) fn take(&mut self, now: f64) -> Result<(), Wait> {
@@ -127,10 +142,10 @@ impl Penalty {
 }
 
 /// A sliding window that counts what it rejects, too.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sliding {
-    length: f64,
-    cap: usize,
+    pub(crate) length: f64,
+    pub(crate) cap: usize,
     seen: VecDeque<f64>,
 }
 
@@ -139,17 +154,23 @@ impl Sliding {
         Self { length, cap, seen: VecDeque::new() }
     }
 
-    pub(crate) fn take(&mut self, now: f64) -> Result<(), Wait> {
+    /// With silence from now on, there is room once all but `cap - 1` have left the window.
+    pub(crate) fn wait(&mut self, now: f64) -> Wait {
         while self.seen.front().is_some_and(|&seen| seen <= now - self.length) {
             self.seen.pop_front();
         }
-        let before = self.seen.len();
-        self.seen.push_back(now);
-        if before < self.cap {
-            return Ok(());
+        if self.seen.len() < self.cap {
+            0.0
+        } else {
+            self.seen[self.seen.len() - self.cap] + self.length - now
         }
-        // With silence from now on, there is room once all but `cap - 1` have left the window.
-        Err(self.seen[self.seen.len() - self.cap] + self.length - now)
+    }
+
+    pub(crate) fn take(&mut self, now: f64) -> Result<(), Wait> {
+        let verdict = verdict(self.wait(now));
+        self.seen.push_back(now);
+        // The rejected request is in the window, too, and has to leave it.
+        verdict.map_err(|_| self.seen[self.seen.len() - self.cap] + self.length - now)
     }
 }
 
@@ -192,12 +213,11 @@ mod tests {
 
     #[test]
     fn a_cap_counts_what_is_in_service_and_follows_its_steps() {
-        let steps = Steps(&[(0.0, 8), (30.0, 32), (38.0, 12)]);
-        assert_eq!(steps.take(0.0, 7), Ok(()));
-        assert!(steps.take(29.9, 8).is_err());
-        assert_eq!(steps.take(30.0, 31), Ok(()));
-        assert!(steps.take(38.0, 12).is_err());
-        assert_eq!(steps.take(10_000.0, 11), Ok(()));
+        let steps = Steps(vec![(0.0, 8), (30.0, 32), (38.0, 12)]);
+        let admits = |now, in_service| steps.wait(now, in_service) <= 0.0;
+        assert!(admits(0.0, 7) && !admits(29.9, 8));
+        assert!(admits(30.0, 31) && !admits(38.0, 12));
+        assert!(admits(10_000.0, 11));
     }
 
     #[test]

@@ -1,0 +1,79 @@
+//! What is measured: suites of cases, and the contestants of each.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// The cases of one crate.
+pub(crate) struct Suite {
+    pub(crate) name: &'static str,
+    /// Makes every case anew.
+    pub(crate) cases: fn() -> Vec<Case>,
+}
+
+/// One thing to be done, and several who do it.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) unit: Unit,
+    /// The case is measured once with each of these numbers of threads.
+    pub(crate) threads: &'static [usize],
+    /// The first is the floor: what the work costs at the very least.
+    pub(crate) contestants: Vec<Contestant>,
+}
+
+/// One way of doing it. All threads share it.
+pub(crate) struct Contestant {
+    pub(crate) name: &'static str,
+    /// How many times the floor it may cost, where that is promised.
+    pub(crate) goal: Option<f64>,
+    batch: Box<dyn Fn(u64) -> Duration + Sync>,
+}
+
+impl Contestant {
+    /// Does `operation` again and again; its result counts as used.
+    pub(crate) fn each<T>(name: &'static str, operation: impl Fn() -> T + Sync + 'static) -> Self {
+        Self::timed(name, move |iterations| {
+            let start = Instant::now();
+            for _ in 0..iterations {
+                black_box(operation());
+            }
+            start.elapsed()
+        })
+    }
+
+    /// Does so many iterations and says how long they took: for work that has to be prepared outside the measured time.
+    pub(crate) fn timed(name: &'static str, batch: impl Fn(u64) -> Duration + Sync + 'static) -> Self {
+        Self { name, goal: None, batch: Box::new(batch) }
+    }
+
+    /// Promises to cost at most so many times the floor.
+    pub(crate) fn at_most(self, goal: f64) -> Self {
+        Self { goal: Some(goal), ..self }
+    }
+
+    pub(crate) fn run(&self, iterations: u64) -> Duration {
+        (self.batch)(iterations)
+    }
+}
+
+/// What one iteration is told in.
+#[derive(Clone, Copy)]
+pub(crate) enum Unit {
+    Nanoseconds,
+    Microseconds,
+}
+
+impl Unit {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Microseconds => "us",
+        }
+    }
+
+    pub(crate) const fn per_second(self) -> f64 {
+        match self {
+            Self::Nanoseconds => 1e9,
+            Self::Microseconds => 1e6,
+        }
+    }
+}
