@@ -58,7 +58,8 @@ fn drifting(rng: &mut impl Rng) -> Bucket {
     let first = whole(rng, 30.0, 180.0);
     let second = first + whole(rng, 30.0, 180.0);
     let start = rate(rng);
-    let drifted = |rng: &mut _| (start * logarithmic(rng, 1.0 / 6.0, 6.0) * 10.0).round().clamp(5.0, 100.0) / 10.0;
+    let drifted =
+        |rng: &mut _| (start * logarithmic(rng, 1.0 / 6.0, 6.0) * 10.0).round().clamp(5.0, 100.0) / 10.0;
     let rates = [(0.0, start), (first, drifted(rng)), (second, drifted(rng))];
     Bucket::new(whole(rng, 2.0, 100.0), &rates)
 }
