@@ -7,15 +7,16 @@ use std::time::Duration;
 use tidegate_sync::parker::block_on_until;
 
 use crate::error::ShutDown;
+use crate::machine::Grant;
 use crate::passing::Turn;
 use crate::shared::Shared;
 use crate::waiter::{Kind, Standing};
 
-/// Blocks this thread until the gate lets it through; the epoch.
-pub(crate) fn pass(gate: &Shared, kind: Kind) -> Result<u64, ShutDown> {
+/// Blocks this thread until the gate lets it through.
+pub(crate) fn pass(gate: &Shared, kind: Kind) -> Result<Grant, ShutDown> {
     let mut turn = Turn::new(gate, kind);
-    if let Some(epoch) = turn.enter() {
-        return Ok(epoch);
+    if let Some(grant) = turn.enter() {
+        return Ok(grant);
     }
     let mut until = 0;
     loop {
@@ -24,7 +25,7 @@ pub(crate) fn pass(gate: &Shared, kind: Kind) -> Result<u64, ShutDown> {
             standing => Poll::Ready(standing),
         });
         match block_on_until(looking, &gate.clock, Duration::from_nanos(until)) {
-            Some(Standing::Granted(epoch)) => return Ok(epoch),
+            Some(Standing::Granted(epoch)) => return Ok(Grant { epoch, sent: Some(gate.now()) }),
             Some(Standing::ShutDown) => return Err(ShutDown),
             // Another tick to look again at than the one it sleeps to.
             Some(Standing::Queued { at, .. }) => until = at,

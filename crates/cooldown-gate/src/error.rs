@@ -25,6 +25,11 @@ pub enum Closed {
         /// How long it still does, if nobody extends it. A pass may take longer: those who wait go first.
         remaining: Duration,
     },
+    /// The gate reopened and lets one in after the other.
+    Paced {
+        /// How long it takes until it would be this caller's turn, behind those who wait, at the present pace.
+        remaining: Duration,
+    },
     /// The cooldown is over and a probe is out: its outcome decides, and nobody knows when.
     Probing,
     /// The gate was shut down.
@@ -36,7 +41,7 @@ impl Closed {
     #[must_use]
     pub const fn retry_after(self) -> Option<Duration> {
         match self {
-            Self::Cooling { remaining } => Some(remaining),
+            Self::Cooling { remaining } | Self::Paced { remaining } => Some(remaining),
             Self::Probing | Self::ShutDown => None,
         }
     }
@@ -52,6 +57,9 @@ impl fmt::Display for Closed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cooling { remaining } => write!(f, "the gate cools down for another {remaining:?}"),
+            Self::Paced { remaining } => {
+                write!(f, "the gate is paced, and the next turn is in {remaining:?}")
+            }
             Self::Probing => f.write_str("the gate is half-open and its probe is out"),
             Self::ShutDown => ShutDown.fmt(f),
         }

@@ -7,15 +7,19 @@ use tidegate_sync::Clock;
 use tidegate_sync::primitives::Arc;
 use tokio::time::Instant;
 
+use crate::cooldown::Cooldown;
 use crate::echo::Echo;
+use crate::effects::Voice;
 use crate::error::Closed;
 #[cfg(not(tidegate_loom))]
 use crate::error::ShutDown;
-use crate::machine::{Machine, Rules};
+use crate::line::Rules;
+use crate::machine::Machine;
 use crate::pass::{Granted, OwnedPass, Pass};
 use crate::passing::{Passing, PassingBy, PassingOwned, Turn, Waiting};
+use crate::reopen::Reopen;
 use crate::shared::{Shared, between};
-use crate::state::{Closing, GateSnapshot, GateState};
+use crate::state::{Closing, GateSnapshot, GateState, Learned};
 use crate::waiter::Kind;
 use crate::word::{Phase, after, tick};
 
@@ -38,20 +42,20 @@ impl fmt::Debug for CooldownGate {
 }
 
 impl CooldownGate {
-    /// An open gate whose default cooldown is 60 s, and up to 8 minutes after strikes in a row.
+    /// An open gate that finds cooldown and pace by itself.
     #[must_use]
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// To choose the cooldown, its longest length, the patience with probes, and a name.
+    /// To choose how it cools and reopens, what it knows already, the patience with probes, and a name.
     pub fn builder() -> CooldownGateBuilder {
         CooldownGateBuilder::default()
     }
 
     /// Whether a pass asked for now would be granted at once.
     ///
-    /// One atomic load while the gate was never closed or has fully reopened; no lock, no clock. While it cools, also a
+    /// One atomic load while the gate is open; no lock, no clock. While it cools, also a
     /// look at the clock; the first look after the deadline moves the gate on under its lock. It grants nothing:
     /// between this look and the call the gate may close, and a thousand tasks that look at once all see the same. Use
     /// [`try_pass`](CooldownGate::try_pass) to go by it.
@@ -104,7 +108,7 @@ impl CooldownGate {
     /// [`Closed`], which says why and, where known, for how long.
     pub fn try_pass(&self) -> Result<Pass<'_>, Closed> {
         let gate: &Shared = &self.0;
-        Turn::new(gate, Kind::Reports).attempt().map(|epoch| Pass(Granted::new(gate, epoch)))
+        Turn::new(gate, Kind::Reports).attempt().map(|grant| Pass(Granted::new(gate, grant)))
     }
 
     /// As [`try_pass`](CooldownGate::try_pass), for a pass that can be moved into another task.
@@ -113,7 +117,7 @@ impl CooldownGate {
     /// [`Closed`], as there.
     pub fn try_pass_owned(&self) -> Result<OwnedPass, Closed> {
         let attempt = Turn::new(&*self.0, Kind::Reports).attempt();
-        attempt.map(|epoch| OwnedPass(Granted::new(Arc::clone(&self.0), epoch)))
+        attempt.map(|grant| OwnedPass(Granted::new(Arc::clone(&self.0), grant)))
     }
 
     /// Blocks this thread until it has a pass. Not for use inside an async task.
@@ -122,7 +126,7 @@ impl CooldownGate {
     /// [`ShutDown`] once the gate was shut down.
     #[cfg(not(tidegate_loom))]
     pub fn pass_blocking(&self) -> Result<Pass<'_>, ShutDown> {
-        crate::blocking::pass(&self.0, Kind::Reports).map(|epoch| Pass(Granted::new(&self.0, epoch)))
+        crate::blocking::pass(&self.0, Kind::Reports).map(|grant| Pass(Granted::new(&self.0, grant)))
     }
 
     /// Waits until the gate lets it through, and reports nothing.
@@ -145,7 +149,7 @@ impl CooldownGate {
     /// [`ShutDown`] once the gate was shut down.
     #[cfg(not(tidegate_loom))]
     pub fn wait_blocking(&self) -> Result<(), ShutDown> {
-        crate::blocking::pass(&self.0, Kind::Silent).map(|_epoch| ())
+        crate::blocking::pass(&self.0, Kind::Silent).map(|_grant| ())
     }
 
     /// Closes the gate for `length` from now, for everybody; never shortens (**CG-1**).
@@ -166,7 +170,7 @@ impl CooldownGate {
     /// Opens the gate now, whatever its deadline, and lets everybody who waits through in order (**CG-3**). The default
     /// cooldown starts from its first length again. Nothing happens if the gate was shut down.
     pub fn open_now(&self) {
-        self.0.machine.open_now();
+        self.0.machine.open_now(self.0.now());
     }
 
     /// Turns everybody away who waits or asks from now on (**CG-3**), for good. Passes already granted stay in their
@@ -191,7 +195,7 @@ impl CooldownGate {
     /// The name it was given.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.0.name.as_deref()
+        self.0.machine.voice.name.as_deref()
     }
 
     /// Whether nobody else holds a handle, an owned pass, or a future that waits for one. Whatever they did with it is
@@ -202,7 +206,7 @@ impl CooldownGate {
 
     /// Rings whenever the gate is closed, extended or shut down.
     pub(crate) fn echo(&self) -> &Echo {
-        &self.0.echo
+        &self.0.machine.voice.echo
     }
 
     /// Everything the gate knows about itself, at one moment. Takes the lock; the first look after the deadline moves
@@ -213,8 +217,11 @@ impl CooldownGate {
         let numbers = self.0.machine.look(now);
         let (state, remaining) = match numbers.phase {
             Phase::Open { .. } => (GateState::Open, Duration::ZERO),
+            Phase::Paced { .. } => (GateState::Paced, Duration::ZERO),
             Phase::Ready { .. } | Phase::Probing { .. } => (GateState::HalfOpen, Duration::ZERO),
             Phase::ShutDown => (GateState::ShutDown, Duration::ZERO),
+            // The cooldown is over, but too many passes from before it are out for a probe.
+            Phase::Cooling { deadline } if deadline <= now => (GateState::HalfOpen, Duration::ZERO),
             Phase::Cooling { deadline } => {
                 let remaining = between(now, deadline);
                 (GateState::Cooling { remaining }, remaining)
@@ -229,7 +236,14 @@ impl CooldownGate {
             closures: numbers.epoch,
             throttled: numbers.throttled,
             strikes: numbers.strikes,
+            pace: numbers.pace,
         }
+    }
+
+    /// What the gate learned about its service so far, for [`restore`](CooldownGateBuilder::restore). Takes the lock.
+    #[must_use]
+    pub fn learned(&self) -> Learned {
+        self.0.machine.learned()
     }
 }
 
@@ -249,30 +263,38 @@ impl CooldownGate {
 #[derive(Clone, Debug)]
 #[must_use = "a builder makes nothing until `build` is called"]
 pub struct CooldownGateBuilder {
-    cooldown: Duration,
+    cooldown: Cooldown,
     max_cooldown: Option<Duration>,
+    reopen: Reopen,
     probe_patience: Duration,
+    learned: Learned,
     name: Option<Box<str>>,
     clock: Option<Clock>,
 }
 
 impl Default for CooldownGateBuilder {
     fn default() -> Self {
-        let minute = Duration::from_secs(60);
-        Self { cooldown: minute, max_cooldown: None, probe_patience: minute, name: None, clock: None }
+        Self {
+            cooldown: Cooldown::default(),
+            max_cooldown: None,
+            reopen: Reopen::default(),
+            probe_patience: Duration::from_secs(60),
+            learned: Learned::default(),
+            name: None,
+            clock: None,
+        }
     }
 }
 
 impl CooldownGateBuilder {
-    /// How long the gate closes when a pass is throttled without a hint; 60 s unless set.
-    ///
-    /// It doubles with every further strike until a probe succeeds.
-    pub fn cooldown(mut self, cooldown: Duration) -> Self {
-        self.cooldown = cooldown;
+    /// How long the gate closes when a pass is throttled without a hint; [`Cooldown::ladder`] unless set. A `Duration` is
+    /// [`Cooldown::fixed`].
+    pub fn cooldown(mut self, cooldown: impl Into<Cooldown>) -> Self {
+        self.cooldown = cooldown.into();
         self
     }
 
-    /// How far the default cooldown doubles at most; 8 times the cooldown unless set, never below the cooldown.
+    /// How far the default cooldown grows at most, as [`Cooldown::longest`].
     ///
     /// It does not bound a hint, nor what a caller closes the gate for.
     pub fn max_cooldown(mut self, max_cooldown: Duration) -> Self {
@@ -280,16 +302,31 @@ impl CooldownGateBuilder {
         self
     }
 
+    /// How the gate lets callers in again; [`Reopen::Paced`] unless set.
+    pub fn reopen(mut self, reopen: Reopen) -> Self {
+        self.reopen = reopen;
+        self
+    }
+
     /// How long a probe may stay silent before the next waiter is let out beside it; 60 s unless set.
     ///
     /// Without it one task that holds on to its pass, or is granted one and never polled again, would keep everybody
-    /// out. Choose it above the longest time that a call may take; `Duration::MAX` waits for ever.
+    /// out. Choose it above the longest time that a call may take; `Duration::MAX` waits for ever. The same time after a
+    /// deadline the first probe goes out, however many passes from before the cooldown are still out.
     pub fn probe_patience(mut self, probe_patience: Duration) -> Self {
         self.probe_patience = probe_patience;
         self
     }
 
-    /// A name for logs and tables.
+    /// Begins with what another gate of the same service [learned](CooldownGate::learned): it is paced from the first pass.
+    ///
+    /// Values that make no sense are taken for none.
+    pub fn restore(mut self, learned: Learned) -> Self {
+        self.learned = learned;
+        self
+    }
+
+    /// A name for logs, metrics and tables.
     pub fn name(mut self, name: impl Into<Box<str>>) -> Self {
         self.name = Some(name.into());
         self
@@ -302,21 +339,16 @@ impl CooldownGateBuilder {
         self
     }
 
-    /// An open gate.
+    /// A gate, open unless it was [restored](CooldownGateBuilder::restore) with a pace.
     #[must_use]
     pub fn build(self) -> CooldownGate {
-        let longest = self.max_cooldown.unwrap_or(self.cooldown.saturating_mul(8));
-        let rules = Rules {
-            cooldown: tick(self.cooldown),
-            longest: tick(longest),
-            patience: tick(self.probe_patience),
+        let cooldown = match self.max_cooldown {
+            Some(longest) => self.cooldown.longest(longest),
+            None => self.cooldown,
         };
-        let machine = Machine::new(rules);
-        CooldownGate(Arc::new(Shared {
-            machine,
-            clock: self.clock.unwrap_or_default(),
-            name: self.name,
-            echo: Echo::default(),
-        }))
+        let rules = Rules { cooldown, reopen: self.reopen, patience: tick(self.probe_patience) };
+        let machine = Machine::new(rules, Voice { name: self.name, echo: Echo::default() });
+        machine.restore(&self.learned);
+        CooldownGate(Arc::new(Shared { machine, clock: self.clock.unwrap_or_default() }))
     }
 }

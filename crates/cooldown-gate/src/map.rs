@@ -111,8 +111,10 @@ pub struct GateMapSnapshot {
     pub gates: usize,
     /// How many there may be.
     pub capacity: usize,
-    /// How many of them are open.
+    /// How many of them are open for everybody.
     pub open: usize,
+    /// How many are paced.
+    pub paced: usize,
     /// How many cool.
     pub cooling: usize,
     /// How many are half-open.
@@ -221,6 +223,7 @@ impl<K, S> GateMap<K, S> {
             sum.in_flight += snapshot.in_flight;
             match snapshot.state {
                 GateState::Open => sum.open += 1,
+                GateState::Paced => sum.paced += 1,
                 GateState::Cooling { .. } => sum.cooling += 1,
                 GateState::HalfOpen => sum.half_open += 1,
                 GateState::ShutDown => sum.shut_down += 1,

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use tidegate_core::RetryHint;
 use tidegate_sync::primitives::Arc;
 
+use crate::machine::Grant;
 use crate::shared::Shared;
 use crate::state::Closing;
 use crate::word::tick;
@@ -13,36 +14,36 @@ use crate::word::tick;
 #[derive(Debug)]
 pub(crate) struct Granted<H: Deref<Target = Shared>> {
     gate: H,
-    epoch: u64,
+    grant: Grant,
     reported: bool,
 }
 
 impl<H: Deref<Target = Shared>> Granted<H> {
     /// Takes over a pass that the machine has counted.
-    pub(crate) const fn new(gate: H, epoch: u64) -> Self {
-        Self { gate, epoch, reported: false }
+    pub(crate) const fn new(gate: H, grant: Grant) -> Self {
+        Self { gate, grant, reported: false }
     }
 
     fn success(mut self) {
         self.reported = true;
-        self.gate.machine.success(self.epoch);
+        self.gate.machine.success(self.grant, || self.gate.now());
     }
 
     fn throttled(mut self, hint: Option<RetryHint>) -> Closing {
         self.reported = true;
         let hint = hint.map(|hint| tick(hint.delay()));
-        self.gate.machine.throttled(self.epoch, hint, self.gate.now())
+        self.gate.machine.throttled(self.grant, hint, self.gate.now())
     }
 
     fn still_valid(&self) -> bool {
-        self.gate.machine.phase().granting() == Some(self.epoch)
+        self.gate.machine.phase().granting() == Some(self.grant.epoch)
     }
 }
 
 impl<H: Deref<Target = Shared>> Drop for Granted<H> {
     fn drop(&mut self) {
         if !self.reported {
-            self.gate.machine.dropped(self.epoch, || self.gate.now());
+            self.gate.machine.dropped(self.grant.epoch, || self.gate.now());
         }
     }
 }
@@ -57,8 +58,8 @@ macro_rules! pass {
         impl $(<$life>)? $name $(<$life>)? {
             /// Reports that the service did the work.
             ///
-            /// If this pass is the probe of a half-open gate, the gate opens, everybody who waits passes in order, and
-            /// the default cooldown starts from its first length again. Otherwise nothing happens.
+            /// If this pass is the probe of a half-open gate, the gate [reopens](crate::Reopen), and the next strike is the
+            /// first of a row again. At a paced gate it is what the pace rises by. Otherwise nothing happens.
             pub fn success(self) {
                 self.0.success();
             }
@@ -66,8 +67,9 @@ macro_rules! pass {
             /// Reports that the service asked for fewer calls, and what it said about when to come back.
             ///
             /// If the gate has not been closed since this pass was granted, it closes for as long as the hint says, or
-            /// for the default cooldown without one; that is one strike. If it has (this pass is one of a burst,
-            /// **CG-4**), a hint may extend the cooldown, and nothing else happens.
+            /// for the default cooldown without one; that is one strike. A paced gate forgives the first without a hint
+            /// for a while: it only becomes [slower](Closing::Slowed). If the gate was closed since (this pass is one of a
+            /// burst, **CG-4**), a hint may extend the cooldown, and nothing else happens.
             pub fn throttled(self, hint: Option<RetryHint>) -> Closing {
                 self.0.throttled(hint)
             }
@@ -83,7 +85,7 @@ macro_rules! pass {
             /// The epoch in force when this pass was granted.
             #[must_use]
             pub const fn epoch(&self) -> u64 {
-                self.0.epoch
+                self.0.grant.epoch
             }
         }
     };

@@ -10,9 +10,10 @@ use tidegate_sync::primitives::Arc;
 use tokio::time::Sleep;
 
 use crate::error::{Closed, ShutDown};
+use crate::machine::Grant;
 use crate::pass::{Granted, OwnedPass, Pass};
 use crate::shared::{Shared, between};
-use crate::waiter::{Kind, Standing, Waiter};
+use crate::waiter::{Kind, Standing, Waiter, Why};
 use crate::word::Phase;
 
 /// A place at the gate, given back when dropped: what all futures and the blocking forms are made of.
@@ -29,8 +30,11 @@ impl<H: Deref<Target = Shared>> Turn<H> {
     }
 
     /// Lets it through if the gate is open and it does not wait yet: without lock and clock.
-    pub(crate) fn enter(&self) -> Option<u64> {
-        if self.seat.is_some() { None } else { self.gate.machine.enter(self.kind) }
+    pub(crate) fn enter(&self) -> Option<Grant> {
+        if self.seat.is_some() {
+            return None;
+        }
+        self.gate.machine.enter(self.kind).map(|epoch| Grant { epoch, sent: None })
     }
 
     pub(crate) fn look(&mut self, cx: &Context<'_>, now: u64) -> Standing {
@@ -38,29 +42,30 @@ impl<H: Deref<Target = Shared>> Turn<H> {
     }
 
     /// Takes the pass if it can be had now.
-    pub(crate) fn attempt(&mut self) -> Result<u64, Closed> {
-        if let Some(epoch) = self.enter() {
-            return Ok(epoch);
+    pub(crate) fn attempt(&mut self) -> Result<Grant, Closed> {
+        if let Some(grant) = self.enter() {
+            return Ok(grant);
         }
         let now = self.gate.now();
         let standing = match self.gate.machine.phase() {
-            Phase::Cooling { deadline } if deadline > now => Standing::Queued { at: deadline, cooling: true },
+            Phase::Cooling { deadline } if deadline > now => {
+                Standing::Queued { at: deadline, why: Why::Cooling }
+            }
             _ => self.look(&Context::from_waker(Waker::noop()), now),
         };
         self.decide(standing, now)
     }
 
     /// Takes the pass if it is granted, and leaves the line if it is not.
-    fn decide(&mut self, standing: Standing, now: u64) -> Result<u64, Closed> {
-        match standing {
-            Standing::Granted(epoch) => Ok(epoch),
-            Standing::ShutDown => Err(Closed::ShutDown),
-            Standing::Queued { at, cooling } => self.leave().ok_or(if cooling {
-                Closed::Cooling { remaining: between(now, at) }
-            } else {
-                Closed::Probing
-            }),
-        }
+    fn decide(&mut self, standing: Standing, now: u64) -> Result<Grant, Closed> {
+        let closed = match standing {
+            Standing::Granted(epoch) => return Ok(Grant { epoch, sent: Some(now) }),
+            Standing::ShutDown => return Err(Closed::ShutDown),
+            Standing::Queued { why: Why::Probing, .. } => Closed::Probing,
+            Standing::Queued { at, why: Why::Cooling } => Closed::Cooling { remaining: between(now, at) },
+            Standing::Queued { at, why: Why::Paced } => Closed::Paced { remaining: between(now, at) },
+        };
+        self.leave().map(|epoch| Grant { epoch, sent: Some(now) }).ok_or(closed)
     }
 
     /// Leaves the line. The epoch of its pass, if it was granted in the meantime: the pass is then the caller's.
@@ -116,14 +121,14 @@ impl<H: Deref<Target = Shared>> Timed<H> {
         Self { turn: Turn::new(gate, kind), timer: Timer::default() }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<u64, ShutDown>> {
-        if let Some(epoch) = self.turn.enter() {
-            return Poll::Ready(Ok(epoch));
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Grant, ShutDown>> {
+        if let Some(grant) = self.turn.enter() {
+            return Poll::Ready(Ok(grant));
         }
         loop {
             let now = self.turn.gate.now();
             match self.turn.look(cx, now) {
-                Standing::Granted(epoch) => return Poll::Ready(Ok(epoch)),
+                Standing::Granted(epoch) => return Poll::Ready(Ok(Grant { epoch, sent: Some(now) })),
                 Standing::ShutDown => return Poll::Ready(Err(ShutDown)),
                 // After the sleep it looks again: the cooldown may have been extended meanwhile.
                 Standing::Queued { at, .. } => ready!(self.timer.poll(&self.turn.gate, at, cx)),
@@ -132,15 +137,15 @@ impl<H: Deref<Target = Shared>> Timed<H> {
     }
 
     /// As `poll`, but gives up at the tick `by`, or as soon as it knows that it cannot be in time.
-    fn poll_by(&mut self, by: u64, cx: &mut Context<'_>) -> Poll<Result<u64, Closed>> {
-        if let Some(epoch) = self.turn.enter() {
-            return Poll::Ready(Ok(epoch));
+    fn poll_by(&mut self, by: u64, cx: &mut Context<'_>) -> Poll<Result<Grant, Closed>> {
+        if let Some(grant) = self.turn.enter() {
+            return Poll::Ready(Ok(grant));
         }
         loop {
             let now = self.turn.gate.now();
             let standing = self.turn.look(cx, now);
             match standing {
-                Standing::Queued { at, cooling } if by > now && (at <= by || !cooling) => {
+                Standing::Queued { at, why } if by > now && (at <= by || why != Why::Cooling) => {
                     ready!(self.timer.poll(&self.turn.gate, at.min(by), cx));
                 }
                 _ => return Poll::Ready(self.turn.decide(standing, now)),
@@ -174,8 +179,8 @@ macro_rules! passing {
 
             fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
                 let timed = &mut self.get_mut().0;
-                let epoch = ready!(timed.poll(cx));
-                Poll::Ready(epoch.map(|epoch| $pass(Granted::new(timed.turn.gate.clone(), epoch))))
+                let grant = ready!(timed.poll(cx));
+                Poll::Ready(grant.map(|grant| $pass(Granted::new(timed.turn.gate.clone(), grant))))
             }
         }
     };
@@ -216,8 +221,8 @@ impl<'a> Future for PassingBy<'a> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        let epoch = ready!(this.timed.poll_by(this.by, cx));
-        Poll::Ready(epoch.map(|epoch| Pass(Granted::new(this.timed.turn.gate, epoch))))
+        let grant = ready!(this.timed.poll_by(this.by, cx));
+        Poll::Ready(grant.map(|grant| Pass(Granted::new(this.timed.turn.gate, grant))))
     }
 }
 
@@ -242,6 +247,6 @@ impl Future for Waiting<'_> {
     type Output = Result<(), ShutDown>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.get_mut().0.poll(cx).map_ok(|_epoch| ())
+        self.get_mut().0.poll(cx).map_ok(|_grant| ())
     }
 }

@@ -5,15 +5,12 @@ use std::time::Duration;
 
 use tidegate_sync::Clock;
 
-use crate::echo::Echo;
 use crate::machine::Machine;
 use crate::word::{Phase, tick};
 
 pub(crate) struct Shared {
     pub(crate) machine: Machine,
     pub(crate) clock: Clock,
-    pub(crate) name: Option<Box<str>>,
-    pub(crate) echo: Echo,
 }
 
 impl Shared {
@@ -28,11 +25,12 @@ impl fmt::Debug for Shared {
         let state = match self.machine.phase() {
             Phase::Open { .. } => "open",
             Phase::Ready { .. } | Phase::Probing { .. } => "half-open",
+            Phase::Paced { .. } => "paced",
             Phase::Cooling { .. } => "cooling",
             Phase::ShutDown => "shut down",
         };
         f.debug_struct("CooldownGate")
-            .field("name", &self.name)
+            .field("name", &self.machine.voice.name)
             .field("state", &state)
             .finish_non_exhaustive()
     }

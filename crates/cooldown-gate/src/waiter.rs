@@ -56,6 +56,10 @@ impl Seat {
 pub(crate) struct Place {
     pub(crate) seat: Arc<Seat>,
     pub(crate) kind: Kind,
+    /// The tick at which it looks again by itself; zero while a wake is under way.
+    pub(crate) at: u64,
+    /// Whether it was ever told to wait.
+    pub(crate) waited: bool,
 }
 
 /// The waiter's own side.
@@ -66,7 +70,7 @@ impl Waiter {
     /// Both sides of a new waiter, which stands nowhere yet.
     pub(crate) fn pair(kind: Kind) -> (Self, Place) {
         let seat = Arc::new(Seat { grant: AtomicU64::new(NONE), key: Mutex::new(None) });
-        (Self(Arc::clone(&seat)), Place { seat, kind })
+        (Self(Arc::clone(&seat)), Place { seat, kind, at: 0, waited: false })
     }
 
     /// Where it stands in the line, or stood until it was granted. Under the machine's lock.
@@ -93,11 +97,18 @@ pub(crate) enum Standing {
     /// Never to be let through.
     ShutDown,
     /// In the line: to look again at the tick `at` at the latest, and whenever woken.
-    Queued {
-        at: u64,
-        /// Whether `at` is the deadline of a cooldown; if not, a probe is out and has until then.
-        cooling: bool,
-    },
+    Queued { at: u64, why: Why },
+}
+
+/// What a waiter waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// The end of a cooldown.
+    Cooling,
+    /// The end of a probe, or of passes from before the cooldown.
+    Probing,
+    /// Its slot.
+    Paced,
 }
 
 impl From<Result<u64, ShutDown>> for Standing {

@@ -13,13 +13,14 @@
 //! | 0 open | epoch | to everybody | never closed, or fully reopened |
 //! | 1 ready | epoch | to the next who asks, as the probe | the deadline passed, nobody waits, no probe is out |
 //! | 2 probing | epoch | to nobody (but see [`Machine`](crate::machine::Machine) on patience) | a probe is out |
-//! | 3 cooling | deadline | to nobody | closed until the deadline |
-//! | 4 shut down | 0 | to nobody | for good |
+//! | 3 paced | epoch | to the longest waiter, or to an arrival if nobody waits, at each slot | reopened, but not yet for everybody at once |
+//! | 4 cooling | deadline | to nobody | closed until the deadline |
+//! | 5 shut down | 0 | to nobody | for good |
 //!
 //! # Transitions
 //! | from | event | to | who |
 //! |---|---|---|---|
-//! | open, ready, probing | closed until `d` | cooling `d` | anybody, without the lock ([`Word::close`]) |
+//! | open, ready, probing, paced | closed until `d` | cooling `d` | anybody, without the lock ([`Word::close`]) |
 //! | cooling `d` | closed until `d'` | cooling `max(d, d')` | anybody, without the lock ([`Word::close`]) |
 //! | any other pair | | | only under the machine's lock ([`Word::change`], [`Word::shut_down`]) |
 //!
@@ -60,6 +61,7 @@ pub(crate) enum Phase {
     Open { epoch: u64 },
     Ready { epoch: u64 },
     Probing { epoch: u64 },
+    Paced { epoch: u64 },
     Cooling { deadline: u64 },
     ShutDown,
 }
@@ -70,8 +72,9 @@ impl Phase {
             Self::Open { epoch } => (0, epoch),
             Self::Ready { epoch } => (1, epoch),
             Self::Probing { epoch } => (2, epoch),
-            Self::Cooling { deadline } => (3, deadline),
-            Self::ShutDown => (4, 0),
+            Self::Paced { epoch } => (3, epoch),
+            Self::Cooling { deadline } => (4, deadline),
+            Self::ShutDown => (5, 0),
         };
         (phase << SHIFT) | if payload < PAYLOAD { payload } else { PAYLOAD }
     }
@@ -82,7 +85,8 @@ impl Phase {
             0 => Self::Open { epoch: payload },
             1 => Self::Ready { epoch: payload },
             2 => Self::Probing { epoch: payload },
-            3 => Self::Cooling { deadline: payload },
+            3 => Self::Paced { epoch: payload },
+            4 => Self::Cooling { deadline: payload },
             _ => Self::ShutDown,
         }
     }
@@ -91,7 +95,10 @@ impl Phase {
     #[must_use]
     pub(crate) const fn granting(self) -> Option<u64> {
         match self {
-            Self::Open { epoch } | Self::Ready { epoch } | Self::Probing { epoch } => Some(epoch),
+            Self::Open { epoch }
+            | Self::Ready { epoch }
+            | Self::Probing { epoch }
+            | Self::Paced { epoch } => Some(epoch),
             Self::Cooling { .. } | Self::ShutDown => None,
         }
     }
@@ -140,10 +147,11 @@ impl Word {
 mod tests {
     use super::*;
 
-    const ALL: [Phase; 5] = [
+    const ALL: [Phase; 6] = [
         Phase::Open { epoch: 7 },
         Phase::Ready { epoch: 8 },
         Phase::Probing { epoch: 9 },
+        Phase::Paced { epoch: 9 },
         Phase::Cooling { deadline: 10 },
         Phase::ShutDown,
     ];
@@ -164,7 +172,8 @@ mod tests {
 
     #[test]
     fn closing_closes_extends_and_never_shortens() {
-        for phase in [ALL[0], ALL[1], ALL[2]] {
+        for phase in &ALL[..4] {
+            let phase = *phase;
             let word = at(phase);
             assert_eq!(word.close(0), phase);
             assert_eq!(word.phase(), Phase::Cooling { deadline: 0 });

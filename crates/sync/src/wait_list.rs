@@ -122,6 +122,18 @@ impl<T> WaitList<T> {
         self.slots.get(self.head as usize)?.waiter.as_ref().map(|waiter| &waiter.data)
     }
 
+    /// The value of `key`, if it still waits.
+    pub fn data_mut(&mut self, key: WaitKey) -> Option<&mut T> {
+        let slot = self.slots.get_mut(key.index as usize).filter(|slot| slot.stamp == key.stamp)?;
+        slot.waiter.as_mut().map(|waiter| &mut waiter.data)
+    }
+
+    /// How many stand before `key`, or more: those that left from between are counted too. O(1).
+    #[must_use]
+    pub fn rank(&self, key: WaitKey) -> u64 {
+        self.front().map_or(0, |front| key.stamp.saturating_sub(front.stamp))
+    }
+
     /// Whether `key` still waits.
     #[must_use]
     pub fn contains(&self, key: WaitKey) -> bool {

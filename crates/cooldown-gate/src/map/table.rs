@@ -7,7 +7,7 @@
 //! | asked for | yes | it stood untroubled for `idle_after` | unasked, at the end of the line |
 //! | unasked, held | no | as above | the same, at the end of the line |
 //! | unasked, sole | no | as above | suspect: its gate is looked at outside the lock |
-//! | suspect, open | no | after that look | gone, if it is still unasked |
+//! | suspect, open or paced | no | after that look | gone, if it is still unasked |
 //! | suspect, half-open | no | after that look | rested; gone at its next examination, if nobody asks meanwhile |
 //! | suspect, closed | no | after that look | unasked |
 //!
@@ -151,7 +151,7 @@ impl<K> Table<K> {
             return None;
         }
         let leaves = match state {
-            GateState::Open => true,
+            GateState::Open | GateState::Paced => true,
             GateState::HalfOpen => std::mem::replace(&mut entry.rested, true),
             _ => false,
         };

@@ -4,7 +4,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidegate_cooldown_gate::{CooldownGate, OwnedPass, PassingOwned};
+use tidegate_cooldown_gate::{CooldownGate, OwnedPass, Pace, PassingOwned, Reopen};
 use tokio::time::advance;
 
 use crate::{assert_idle, hint, poll_once, secs};
@@ -39,12 +39,21 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
+fn reopen() -> impl Strategy<Value = Reopen> {
+    prop_oneof![
+        Just(Reopen::AtOnce),
+        Just(Reopen::Spread(secs(20))),
+        Just(Reopen::Paced(Pace::new())),
+        Just(Reopen::Probe { in_flight: 2, successes: 3 }),
+    ]
+}
+
 fn taken<T>(all: &mut Vec<T>, index: &prop::sample::Index) -> Option<T> {
     (!all.is_empty()).then(|| all.remove(index.index(all.len())))
 }
 
-async fn run(ops: Vec<Op>) {
-    let gate = CooldownGate::builder().cooldown(secs(30)).build();
+async fn run(ops: Vec<Op>, reopen: Reopen) {
+    let gate = CooldownGate::builder().cooldown(secs(30)).reopen(reopen).build();
     let mut asking: Vec<PassingOwned> = Vec::new();
     let mut passes: Vec<OwnedPass> = Vec::new();
     for op in &ops {
@@ -89,6 +98,9 @@ async fn run(ops: Vec<Op>) {
     drop(passes);
     assert_idle(&gate.snapshot());
     advance(gate.snapshot().remaining).await;
+    if let Some(pace) = gate.snapshot().pace {
+        advance(Duration::from_secs_f64(2.0 / pace)).await;
+    }
     assert!(gate.is_open(), "wedged: {:?}", gate.snapshot());
     gate.try_pass().unwrap().success();
     assert_idle(&gate.snapshot());
@@ -96,13 +108,16 @@ async fn run(ops: Vec<Op>) {
 
 proptest! {
     #[test]
-    fn cg6_whatever_is_dropped_nothing_stays_behind(ops in prop::collection::vec(op(), 0..120)) {
+    fn cg6_whatever_is_dropped_nothing_stays_behind(
+        ops in prop::collection::vec(op(), 0..120),
+        reopen in reopen(),
+    ) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
             .build()
             .unwrap();
-        runtime.block_on(run(ops));
+        runtime.block_on(run(ops, reopen));
     }
 }
 

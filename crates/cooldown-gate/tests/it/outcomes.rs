@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_cooldown_gate::{Closing, CooldownGate, GateState};
+use tidegate_cooldown_gate::{Closing, CooldownGate, GateState, Reopen};
 use tokio::time::advance;
 
 use crate::{assert_idle, hint, secs};
@@ -25,8 +25,9 @@ async fn cg4_eight_throttles_of_one_burst_are_one_strike() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_throttled_probe_closes_for_the_next_longer_step_and_a_success_starts_over() {
-    let gate = CooldownGate::builder().cooldown(secs(10)).max_cooldown(secs(60)).build();
+async fn a_throttled_probe_closes_for_the_next_longer_step_and_a_success_ends_the_row() {
+    let gate =
+        CooldownGate::builder().cooldown(secs(10)).max_cooldown(secs(60)).reopen(Reopen::AtOnce).build();
     for (strike, length) in [10, 20, 40, 60, 60].into_iter().enumerate() {
         assert_eq!(gate.epoch(), strike as u64);
         assert_eq!(gate.pass().await.unwrap().throttled(None), Closing::Closed);
@@ -36,16 +37,20 @@ async fn a_throttled_probe_closes_for_the_next_longer_step_and_a_success_starts_
     gate.pass().await.unwrap().success();
     assert_eq!((gate.state(), gate.snapshot().strikes), (GateState::Open, 0));
     gate.try_pass().unwrap().throttled(None);
-    assert_eq!(remaining(&gate), secs(10));
+    assert_eq!((remaining(&gate), gate.snapshot().strikes), (secs(60), 1), "that long it took the last time");
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_default_cooldown_is_a_minute_and_doubles_up_to_eight() {
+async fn the_default_cooldown_is_a_ladder_that_starts_below_what_worked() {
     let gate = CooldownGate::default();
-    for minutes in [1, 2, 4, 8, 8] {
+    for length in [1, 2, 4, 8, 16, 32, 64, 128, 256, 256] {
         gate.pass().await.unwrap().throttled(None);
-        assert_eq!(remaining(&gate), secs(60 * minutes));
+        assert_eq!(remaining(&gate), secs(length));
     }
+    gate.pass().await.unwrap().success();
+    gate.pass().await.unwrap().throttled(hint(secs(1)));
+    gate.pass().await.unwrap().throttled(None);
+    assert_eq!(remaining(&gate), secs(128));
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,7 +83,8 @@ async fn cg4_a_later_hint_of_the_burst_extends_the_cooldown_but_does_not_shorten
 
 #[tokio::test(start_paused = true)]
 async fn cg4_a_pass_of_an_older_epoch_neither_closes_nor_opens_nor_strikes() {
-    let gate = CooldownGate::builder().cooldown(secs(60)).build();
+    let gate =
+        CooldownGate::builder().cooldown(secs(60)).reopen(Reopen::AtOnce).probe_patience(secs(5)).build();
     let mut old: Vec<_> = (0..6).map(|_| gate.try_pass().unwrap()).collect();
     old.pop().unwrap().throttled(None);
     assert!(old.iter().all(|pass| pass.epoch() == 0 && !pass.still_valid()));
@@ -102,7 +108,7 @@ async fn cg4_a_pass_of_an_older_epoch_neither_closes_nor_opens_nor_strikes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pass_is_valid_until_the_gate_closes_and_not_again_when_it_reopens() {
-    let gate = CooldownGate::new();
+    let gate = CooldownGate::builder().reopen(Reopen::AtOnce).build();
     let held = gate.pass().await.unwrap();
     let owned = gate.pass_owned().await.unwrap();
     assert!(held.still_valid() && owned.still_valid());
@@ -141,8 +147,9 @@ async fn an_early_opening_starts_the_escalation_over_and_leaves_a_probe_an_ordin
 
 #[tokio::test(start_paused = true)]
 async fn a_cooldown_of_no_length_still_lets_only_a_probe_out() {
-    let gate = CooldownGate::builder().cooldown(Duration::ZERO).build();
+    let gate = CooldownGate::builder().cooldown(Duration::ZERO).reopen(Reopen::AtOnce).build();
     assert_eq!(gate.pass().await.unwrap().throttled(None), Closing::Closed);
+    advance(Duration::from_nanos(1)).await;
     let probe = gate.try_pass().unwrap();
     assert!(gate.try_pass().is_err());
     probe.success();

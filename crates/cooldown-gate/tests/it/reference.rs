@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidegate_cooldown_gate::{Closing, CooldownGate, GateState, Pass};
+use tidegate_cooldown_gate::{Closing, Cooldown, CooldownGate, GateState, Pass, Reopen};
 use tidegate_sync::Clock;
 
 use crate::hint;
 
-const COOLDOWN: u64 = 40;
+/// The ladder's first step is 40 units.
+const UNIT: Duration = Duration::from_millis(25);
+const FIRST: u64 = 40;
 const LONGEST: u64 = 200;
 const PATIENCE: u64 = 70;
 
@@ -40,94 +42,138 @@ fn op() -> impl Strategy<Value = Op> {
 #[derive(Debug, Default)]
 struct Naive {
     now: u64,
-    /// Set while it is closed, and until a probe succeeded.
-    deadline: Option<u64>,
+    place: Place,
     epoch: u64,
-    strikes: u32,
     throttled: u64,
-    /// How many probes are out, and since when the latest.
-    probes: usize,
-    probed_at: u64,
+    /// Passes that are out, and how many may be when the first probe goes.
+    out: usize,
+    most: usize,
+    strikes: u32,
+    /// The latest step of the ladder, unless a hint took its place; and the latest that worked.
+    step: u64,
+    worked: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Place {
+    #[default]
+    Open,
+    /// Until the deadline, and then until few enough passes are out.
+    Closed { deadline: u64 },
+    /// So many probes are out, the latest since then.
+    HalfOpen { probes: usize, probed_at: u64 },
 }
 
 impl Naive {
-    fn cooling(&self) -> bool {
-        self.deadline.is_some_and(|deadline| deadline > self.now)
+    fn settle(&mut self) {
+        if let Place::Closed { deadline } = self.place {
+            if deadline <= self.now && (self.out <= self.most || deadline + PATIENCE <= self.now) {
+                self.place = Place::HalfOpen { probes: 0, probed_at: self.now };
+            }
+        }
     }
 
-    fn close(&mut self, length: u64) -> Closing {
+    fn close(&mut self, length: u64, most: usize) -> Closing {
         let deadline = self.now + length;
-        if length == 0 || self.deadline.is_some_and(|old| self.cooling() && old >= deadline) {
-            return Closing::Kept;
+        match self.place {
+            _ if length == 0 => Closing::Kept,
+            Place::Closed { deadline: old } if old >= deadline => Closing::Kept,
+            Place::Closed { .. } => {
+                self.place = Place::Closed { deadline };
+                Closing::Extended
+            }
+            _ => {
+                self.place = Place::Closed { deadline };
+                self.epoch += 1;
+                self.most = most;
+                Closing::Closed
+            }
         }
-        let extended = self.cooling();
-        self.deadline = Some(deadline);
-        self.epoch += u64::from(!extended);
-        self.probes = 0;
-        if extended { Closing::Extended } else { Closing::Closed }
     }
 
     fn try_pass(&mut self) -> Option<u64> {
-        let overdue = self.now >= self.probed_at + PATIENCE;
-        if self.cooling() || (self.probes > 0 && !overdue) {
-            return None;
+        match &mut self.place {
+            Place::Open => {}
+            Place::HalfOpen { probes, probed_at } if *probes == 0 || *probed_at + PATIENCE <= self.now => {
+                *probes += 1;
+                *probed_at = self.now;
+            }
+            _ => return None,
         }
-        if self.deadline.is_some() {
-            self.probes += 1;
-            self.probed_at = self.now;
-        }
+        self.out += 1;
         Some(self.epoch)
     }
 
     fn open(&mut self) {
-        self.deadline = None;
-        self.probes = 0;
-        self.strikes = 0;
+        if self.place != Place::Open {
+            (self.place, self.strikes, self.step) = (Place::Open, 0, 0);
+        }
     }
 
     fn current(&self, epoch: u64) -> bool {
-        epoch == self.epoch && !self.cooling()
+        epoch == self.epoch && !matches!(self.place, Place::Closed { .. })
+    }
+
+    fn success(&mut self, epoch: u64) {
+        self.out -= 1;
+        if self.current(epoch) && self.place != Place::Open {
+            if self.step > 0 {
+                self.worked = self.step;
+            }
+            self.open();
+        }
     }
 
     fn throttled(&mut self, epoch: u64, hint: Option<u64>) -> Closing {
         self.throttled += 1;
-        if self.current(epoch) {
-            let step = (COOLDOWN << self.strikes.min(20)).min(LONGEST);
-            self.strikes += 1;
-            return self.close(hint.unwrap_or(step));
+        let crowd = self.out;
+        self.out -= 1;
+        if !self.current(epoch) {
+            return match (self.place, hint) {
+                (Place::Closed { .. }, Some(hint)) => self.close(hint, self.most),
+                _ => Closing::Kept,
+            };
         }
-        match hint {
-            Some(hint) if self.cooling() => self.close(hint),
-            _ => Closing::Kept,
-        }
+        self.step = match hint {
+            Some(_) => 0,
+            None if self.step > 0 => (2 * self.step).min(LONGEST),
+            None => FIRST.max(self.worked / 2),
+        };
+        self.strikes += 1;
+        self.close(hint.unwrap_or(self.step), crowd / 2)
     }
 
     fn dropped(&mut self, epoch: u64) {
-        if self.current(epoch) && self.deadline.is_some() {
-            self.probes -= 1;
+        self.out -= 1;
+        if let (true, Place::HalfOpen { probes, .. }) = (self.current(epoch), &mut self.place) {
+            *probes -= 1;
         }
     }
 
     fn state(&self) -> GateState {
-        match self.deadline {
-            None => GateState::Open,
-            Some(deadline) if deadline > self.now => {
-                GateState::Cooling { remaining: Duration::from_millis(deadline - self.now) }
+        match self.place {
+            Place::Open => GateState::Open,
+            Place::Closed { deadline } if deadline > self.now => {
+                GateState::Cooling { remaining: UNIT * u32::try_from(deadline - self.now).unwrap() }
             }
-            Some(_) => GateState::HalfOpen,
+            _ => GateState::HalfOpen,
         }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.place, Place::Open | Place::HalfOpen { probes: 0, .. })
     }
 }
 
 fn run(ops: &[Op]) -> Result<(), TestCaseError> {
-    let ms = Duration::from_millis;
+    let units = |count: u64| UNIT * u32::try_from(count).unwrap();
     let clock = Clock::manual();
     let hand = clock.hand().unwrap();
     let gate = CooldownGate::builder()
         .clock(clock)
-        .cooldown(ms(COOLDOWN))
-        .max_cooldown(ms(LONGEST))
-        .probe_patience(ms(PATIENCE))
+        .cooldown(Cooldown::ladder().longest(units(LONGEST)))
+        .reopen(Reopen::AtOnce)
+        .probe_patience(units(PATIENCE))
         .build();
     let mut naive = Naive::default();
     let mut passes: Vec<Pass<'_>> = Vec::new();
@@ -136,9 +182,11 @@ fn run(ops: &[Op]) -> Result<(), TestCaseError> {
     };
     for op in ops {
         match op {
-            Op::CloseFor(length) => prop_assert_eq!(gate.close_for(ms(*length)), naive.close(*length)),
+            Op::CloseFor(length) => {
+                prop_assert_eq!(gate.close_for(units(*length)), naive.close(*length, usize::MAX));
+            }
             Op::Advance(length) => {
-                hand.advance(ms(*length));
+                hand.advance(units(*length));
                 naive.now += length;
             }
             Op::TryPass => {
@@ -148,16 +196,14 @@ fn run(ops: &[Op]) -> Result<(), TestCaseError> {
             }
             Op::Success(index) => {
                 if let Some(pass) = take(&mut passes, index) {
-                    if naive.current(pass.epoch()) && naive.deadline.is_some() {
-                        naive.open();
-                    }
+                    naive.success(pass.epoch());
                     pass.success();
                 }
             }
             Op::Throttled(index, length) => {
                 if let Some(pass) = take(&mut passes, index) {
                     let expected = naive.throttled(pass.epoch(), *length);
-                    prop_assert_eq!(pass.throttled(length.and_then(|length| hint(ms(length)))), expected);
+                    prop_assert_eq!(pass.throttled(length.and_then(|length| hint(units(length)))), expected);
                 }
             }
             Op::Drop(index) => {
@@ -170,12 +216,13 @@ fn run(ops: &[Op]) -> Result<(), TestCaseError> {
                 gate.open_now();
             }
         }
+        naive.settle();
         let snapshot = gate.snapshot();
         prop_assert_eq!(snapshot.state, naive.state());
         prop_assert_eq!((snapshot.epoch, snapshot.closures), (naive.epoch, naive.epoch));
         prop_assert_eq!((snapshot.strikes, snapshot.throttled), (naive.strikes, naive.throttled));
         prop_assert_eq!((snapshot.in_flight, snapshot.waiting), (passes.len(), 0));
-        prop_assert_eq!(gate.is_open(), !naive.cooling() && naive.probes == 0);
+        prop_assert_eq!(gate.is_open(), naive.is_open());
         for pass in &passes {
             prop_assert_eq!(pass.still_valid(), naive.current(pass.epoch()));
         }

@@ -3,15 +3,20 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate_cooldown_gate::{Closed, CooldownGate, GateState};
+use tidegate_cooldown_gate::{Closed, CooldownGate, GateState, Reopen};
 use tokio::time::{Instant, advance, sleep};
 
 use crate::{assert_idle, assert_took, hint, let_others_run, poll_once, secs, timed};
 
+/// A gate that opens for everybody once a probe succeeded.
+fn at_once() -> CooldownGate {
+    CooldownGate::builder().reopen(Reopen::AtOnce).build()
+}
+
 /// Two hundred wait, the cooldown is extended under them, one goes first, and the rest follow in order.
 #[tokio::test(start_paused = true)]
 async fn cg2_two_hundred_waiters_outlast_an_extension_and_follow_the_probe_in_order() {
-    let gate = CooldownGate::new();
+    let gate = at_once();
     let start = Instant::now();
     let order = Arc::new(Mutex::new(Vec::new()));
     gate.close_for(secs(60));
@@ -50,7 +55,7 @@ async fn cg2_two_hundred_waiters_outlast_an_extension_and_follow_the_probe_in_or
 
 #[tokio::test(start_paused = true)]
 async fn of_a_hundred_who_ask_at_the_deadline_one_gets_a_pass() {
-    let gate = CooldownGate::new();
+    let gate = at_once();
     gate.close_for(secs(5));
     advance(secs(5)).await;
     let mut asked: Vec<_> = (0..100).map(|_| gate.try_pass()).collect();
@@ -80,7 +85,7 @@ async fn an_arrival_at_the_deadline_goes_behind_those_who_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn cg6_a_probe_dropped_without_a_word_goes_to_the_next_waiter() {
-    let gate = CooldownGate::new();
+    let gate = at_once();
     gate.close_for(secs(5));
     let mut waiters = [gate.pass(), gate.pass(), gate.pass()];
     for waiter in &mut waiters {
@@ -143,7 +148,7 @@ async fn cg3_waiters_wake_at_the_deadline_of_the_cooldown_that_ends_a_probe() {
 
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_is_never_polled_again_does_not_freeze_the_others() {
-    let gate = CooldownGate::builder().probe_patience(secs(20)).build();
+    let gate = CooldownGate::builder().reopen(Reopen::AtOnce).probe_patience(secs(20)).build();
     gate.close_for(secs(5));
     let mut stuck = gate.pass();
     assert!(poll_once(&mut stuck).is_pending());
@@ -157,7 +162,7 @@ async fn a_waiter_that_is_never_polled_again_does_not_freeze_the_others() {
 #[tokio::test(start_paused = true)]
 async fn a_silent_probe_is_joined_by_another_and_either_decides() {
     for first_decides in [false, true] {
-        let gate = CooldownGate::builder().probe_patience(secs(20)).build();
+        let gate = CooldownGate::builder().reopen(Reopen::AtOnce).probe_patience(secs(20)).build();
         gate.close_for(secs(5));
         let first = gate.pass().await.unwrap();
         advance(secs(19)).await;
@@ -176,7 +181,7 @@ async fn a_silent_probe_is_joined_by_another_and_either_decides() {
 
 #[tokio::test(start_paused = true)]
 async fn one_of_two_silent_probes_that_is_dropped_hands_nothing_on() {
-    let gate = CooldownGate::builder().probe_patience(secs(20)).build();
+    let gate = CooldownGate::builder().reopen(Reopen::AtOnce).probe_patience(secs(20)).build();
     gate.close_for(secs(5));
     let first = gate.pass().await.unwrap();
     advance(secs(20)).await;
@@ -189,7 +194,7 @@ async fn one_of_two_silent_probes_that_is_dropped_hands_nothing_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_gate_that_is_only_waited_at_opens_by_time_alone() {
-    let gate = CooldownGate::new();
+    let gate = at_once();
     gate.close_for(secs(60));
     let waiters: Vec<_> = (0..20)
         .map(|_| {
@@ -213,7 +218,7 @@ async fn a_gate_that_is_only_waited_at_opens_by_time_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_behind_a_probe_goes_when_the_probe_succeeds() {
-    let gate = CooldownGate::new();
+    let gate = at_once();
     gate.close_for(secs(5));
     let mut probe = gate.pass();
     assert!(poll_once(&mut probe).is_pending());
@@ -228,7 +233,7 @@ async fn a_wait_behind_a_probe_goes_when_the_probe_succeeds() {
 
 #[tokio::test(start_paused = true)]
 async fn refusals_charge_nothing_and_fifty_waits_do_not_add_up() {
-    let gate = CooldownGate::new();
+    let gate = at_once();
     gate.close_for(secs(2));
     for _ in 0..1000 {
         assert!(gate.try_pass().is_err());

@@ -79,7 +79,7 @@ async fn nobody_calls_while_the_gate_is_closed_and_one_probe_goes_first() {
 #[tokio::test(start_paused = true)]
 async fn th2_a_call_that_waits_holds_no_permit() {
     let throttle = builder().permits(AdaptiveSemaphore::builder().initial(1).bounds(1..=1).build()).build();
-    for (answer, waits_at_least) in [(SLOW_DOWN, 30), (Refused(Class::Transient), 0)] {
+    for (answer, waits_at_least) in [(SLOW_DOWN, 1), (Refused(Class::Transient), 0)] {
         let waiting = throttle.clone();
         let mut call =
             Box::pin(waiting.call(move |attempt| async move {

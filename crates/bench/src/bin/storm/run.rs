@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tidegate_cooldown_gate::Learned;
 use tidegate_servers::Model;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
@@ -58,7 +59,9 @@ impl Job<'_> {
     }
 
     async fn simulate(&self, traced: bool) -> (Outcome, Vec<String>) {
-        let terms = self.terms(self.seed, traced);
+        let learned = timeout(LIMIT, self.strategy.rehearse(|| self.terms(!self.seed, false)));
+        let learned = learned.await.unwrap_or_default();
+        let terms = Terms { learned, ..self.terms(self.seed, traced) };
         let lost = timeout(LIMIT, self.strategy.run(&terms)).await.ok();
         let service = terms.service;
         let outcome = Outcome {
@@ -78,6 +81,7 @@ impl Job<'_> {
             papers: self.papers,
             // The client's luck is not the server's.
             seed: seed ^ 0x9E37_79B9_7F4A_7C15,
+            learned: Learned::default(),
         }
     }
 }

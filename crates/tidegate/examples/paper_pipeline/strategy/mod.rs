@@ -265,7 +265,7 @@ mod tests {
         let (throttled, other) = (Script::new(&[429, 200]), Script::new(&[200]));
         let first = pacer.call(|| throttled.answer());
         let second = async {
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            sleep(Duration::from_secs(1)).await;
             pacer.call(|| other.answer()).await
         };
         let (first, second) = tokio::join!(first, second);

@@ -82,6 +82,10 @@ impl Tidegate {
             GateState::Open => "gate open".to_owned(),
             GateState::Cooling { remaining } => format!("gate closed {:.1} s", remaining.as_secs_f64()),
             GateState::HalfOpen => "gate half-open".to_owned(),
+            GateState::Paced => match self.throttle.gate().snapshot().pace {
+                Some(pace) => format!("gate paced {pace:.1}/s"),
+                None => "gate paced".to_owned(),
+            },
             GateState::ShutDown => "gate shut down".to_owned(),
             _ => String::new(),
         }

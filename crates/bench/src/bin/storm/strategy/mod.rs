@@ -6,7 +6,7 @@
 //! | [`patient`] | this task alone waits as long as the server says, or 1 s, doubling, with jitter (crate `backon`) | nothing | after 10 tries |
 //! | [`told`] | this task alone waits as long as the server says, or 1 s; every request waits for its turn at nine tenths of the rate (crate `governor`) | the rate | never |
 //! | [`article`] | a gate closes for 60 s for everybody | nothing | after 3 tries in each of 3 rounds |
-//! | [`tidegate`] | a `CooldownGate` closes for everybody | nothing | never |
+//! | [`tidegate`] | a `CooldownGate` closes for everybody | nothing; warm: what it learned in another run | never |
 
 mod article;
 mod naive;
@@ -17,6 +17,7 @@ mod told;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use tidegate_cooldown_gate::Learned;
 use tidegate_servers::Published;
 
 use crate::crew::{self, Fetch};
@@ -35,6 +36,8 @@ pub(crate) enum Strategy {
     Article,
     /// One `CooldownGate`, cold
     Tidegate,
+    /// The same, with what it learned in a run before, with other seeds
+    TidegateWarm,
 }
 
 /// What a strategy gets.
@@ -45,6 +48,8 @@ pub(crate) struct Terms {
     pub(crate) tasks: usize,
     pub(crate) papers: usize,
     pub(crate) seed: u64,
+    /// What a gate begins with.
+    pub(crate) learned: Learned,
 }
 
 impl Strategy {
@@ -65,8 +70,13 @@ impl Strategy {
             Self::Backon => work(terms, patient::Patient::new(terms)).await,
             Self::Governor => work(terms, told::Told::new(terms)).await,
             Self::Article => article::run(terms).await,
-            Self::Tidegate => work(terms, tidegate::Gated::new(terms)).await,
+            Self::Tidegate | Self::TidegateWarm => work(terms, tidegate::Gated::new(terms)).await,
         }
+    }
+
+    /// What it takes along from a run that does not count, if it does so: with the terms of such a run.
+    pub(crate) async fn rehearse(self, terms: impl FnOnce() -> Terms) -> Learned {
+        if self == Self::TidegateWarm { tidegate::rehearse(&terms()).await } else { Learned::default() }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tidegate_cooldown_gate::{CooldownGate, RetryHint};
+use tidegate_cooldown_gate::{CooldownGate, Learned, RetryHint};
 
 use super::Terms;
 use crate::crew::Fetch;
@@ -18,11 +18,19 @@ pub(super) struct Gated {
 
 impl Gated {
     pub(super) fn new(terms: &Terms) -> Self {
-        let gate = CooldownGate::new();
+        let gate = CooldownGate::builder().restore(terms.learned).build();
         let shown = gate.clone();
         terms.service.show(move || gauge(&shown));
         Self { service: terms.service.clone(), epoch: AtomicU64::new(gate.epoch()), gate }
     }
+}
+
+/// Works through all papers of a server of its own, for what a gate learns from that.
+pub(super) async fn rehearse(terms: &Terms) -> Learned {
+    let gated = Gated::new(terms);
+    let gate = gated.gate.clone();
+    super::work(terms, gated).await;
+    gate.learned()
 }
 
 /// The gate's snapshot on one line.
