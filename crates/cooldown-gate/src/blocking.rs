@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::task::Poll;
-use std::time::Duration;
 
 use tidegate_sync::parker::block_on_until;
 
@@ -11,6 +10,7 @@ use crate::machine::Grant;
 use crate::passing::Turn;
 use crate::shared::Shared;
 use crate::waiter::{Kind, Standing};
+use crate::word::length;
 
 /// Blocks this thread until the gate lets it through.
 pub(crate) fn pass(gate: &Shared, kind: Kind) -> Result<Grant, ShutDown> {
@@ -24,7 +24,7 @@ pub(crate) fn pass(gate: &Shared, kind: Kind) -> Result<Grant, ShutDown> {
             Standing::Queued { at, .. } if at == until => Poll::Pending,
             standing => Poll::Ready(standing),
         });
-        match block_on_until(looking, &gate.clock, Duration::from_nanos(until)) {
+        match block_on_until(looking, &gate.clock, length(until)) {
             Some(Standing::Granted(epoch)) => return Ok(Grant { epoch, sent: Some(gate.now()) }),
             Some(Standing::ShutDown) => return Err(ShutDown),
             // Another tick to look again at than the one it sleeps to.

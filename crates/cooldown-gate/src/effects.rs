@@ -44,24 +44,22 @@ const MOST: usize = 4;
 pub(crate) struct Effects {
     pub(crate) wakes: WakeBatch,
     events: [Option<Event>; MOST],
-    told: usize,
 }
 
 impl Effects {
     pub(crate) const fn new() -> Self {
-        Self { wakes: WakeBatch::new(), events: [None; MOST], told: 0 }
+        Self { wakes: WakeBatch::new(), events: [None; MOST] }
     }
 
     pub(crate) fn tell(&mut self, event: Event) {
-        if let Some(free) = self.events.get_mut(self.told) {
+        if let Some(free) = self.events.iter_mut().find(|place| place.is_none()) {
             *free = Some(event);
-            self.told += 1;
         }
     }
 
     /// Lets everything out: the wakes first. Not under the lock.
     pub(crate) fn release(self, voice: &Voice) {
-        let Self { wakes, events, told: _ } = self;
+        let Self { wakes, events } = self;
         wakes.wake();
         for event in events.into_iter().flatten() {
             voice.say(event);

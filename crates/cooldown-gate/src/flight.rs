@@ -57,10 +57,10 @@ impl Flight {
         self.0.fetch_add(THROUGH - OUT, Ordering::AcqRel);
     }
 
-    /// A pass ends otherwise.
-    pub(crate) fn end(&self) {
+    /// A pass ends otherwise; how many were out, it among them.
+    pub(crate) fn end(&self) -> u32 {
         // Ordering: AcqRel; pairs with `settled` (P1).
-        self.0.fetch_sub(OUT, Ordering::AcqRel);
+        Counts::of(self.0.fetch_sub(OUT, Ordering::AcqRel)).out
     }
 
     /// Somebody goes through who will not report.
@@ -94,7 +94,7 @@ mod tests {
         flight.land();
         assert_eq!(flight.counts(), Counts { through: 0, out: 1 }, "wraps, and borrows nothing");
         flight.slip();
-        flight.end();
+        assert_eq!(flight.end(), 1);
         assert_eq!(flight.counts(), Counts { through: 1, out: 0 });
         assert!(flight.settled(0));
         flight.begin();

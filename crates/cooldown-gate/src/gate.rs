@@ -215,21 +215,18 @@ impl CooldownGate {
     pub fn snapshot(&self) -> GateSnapshot {
         let now = self.0.now();
         let numbers = self.0.machine.look(now);
-        let (state, remaining) = match numbers.phase {
-            Phase::Open { .. } => (GateState::Open, Duration::ZERO),
-            Phase::Paced { .. } => (GateState::Paced, Duration::ZERO),
-            Phase::Ready { .. } | Phase::Probing { .. } => (GateState::HalfOpen, Duration::ZERO),
-            Phase::ShutDown => (GateState::ShutDown, Duration::ZERO),
+        let state = match numbers.phase {
+            Phase::Open { .. } => GateState::Open,
+            Phase::Paced { .. } => GateState::Paced,
+            Phase::Ready { .. } | Phase::Probing { .. } => GateState::HalfOpen,
+            Phase::ShutDown => GateState::ShutDown,
             // The cooldown is over, but too many passes from before it are out for a probe.
-            Phase::Cooling { deadline } if deadline <= now => (GateState::HalfOpen, Duration::ZERO),
-            Phase::Cooling { deadline } => {
-                let remaining = between(now, deadline);
-                (GateState::Cooling { remaining }, remaining)
-            }
+            Phase::Cooling { deadline } if deadline <= now => GateState::HalfOpen,
+            Phase::Cooling { deadline } => GateState::Cooling { remaining: between(now, deadline) },
         };
         GateSnapshot {
             state,
-            remaining,
+            remaining: if let GateState::Cooling { remaining } = state { remaining } else { Duration::ZERO },
             epoch: numbers.epoch,
             waiting: numbers.waiting,
             in_flight: numbers.in_flight,

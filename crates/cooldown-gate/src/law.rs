@@ -236,7 +236,7 @@ impl Law {
                 let lo = f64::from(through) / self.outage.max(1.0 / TICKS);
                 (FIRST * self.hi).min(mean(lo, self.hi, BEFORE))
             }
-            None => PAUSE / round_trip,
+            None => 1.0 / round_trip,
         };
         self.pace = Some(self.bounds.bound(start));
     }

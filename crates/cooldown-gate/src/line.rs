@@ -1,7 +1,6 @@
 //! The line, and what decides who is next: everything that the machine keeps under its lock.
 
 use std::task::Waker;
-use std::time::Duration;
 
 use tidegate_sync::WaitList;
 use tidegate_sync::primitives::Arc;
@@ -283,9 +282,4 @@ impl Queue {
             effects.wakes.push(waker);
         }
     }
-}
-
-/// Ticks as a length.
-pub(crate) const fn length(ticks: u64) -> Duration {
-    Duration::from_nanos(ticks)
 }

@@ -115,7 +115,7 @@ impl Machine {
     /// What was learned so far.
     pub(crate) fn learned(&self) -> Learned {
         let queue = self.queue.lock();
-        let cooldown = queue.lengths.worked().map(crate::line::length);
+        let cooldown = queue.lengths.worked().map(crate::word::length);
         let pace = if queue.law.is_growing() { None } else { queue.pace() };
         Learned { pace, cooldown }
     }

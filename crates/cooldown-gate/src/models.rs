@@ -13,12 +13,12 @@ use tidegate_sync::primitives::{Arc, thread};
 
 use crate::cooldown::Cooldown;
 use crate::effects::Voice;
-use crate::line::{Rules, length};
+use crate::line::Rules;
 use crate::machine::{Grant, Machine, Numbers};
 use crate::reopen::Reopen;
 use crate::state::Closing;
 use crate::waiter::{Kind, Standing, Waiter, Why};
-use crate::word::{FAR, Phase};
+use crate::word::{FAR, Phase, length};
 
 mod paced;
 
@@ -249,22 +249,25 @@ fn cg3_a_successful_probe_wakes_every_waiter() {
     });
 }
 
+/// The tick that somebody who joins the line at tick 10 learns once it waits for `what`: no timer helps it, only a wake.
+fn learn(machine: &Machine, what: Why) -> u64 {
+    let mut seat = None;
+    let learnt = block_on(poll_fn(|cx: &mut Context<'_>| {
+        match machine.poll(&mut seat, Kind::Reports, cx.waker(), 10) {
+            Standing::Queued { at, why } if why == what => Poll::Ready(at),
+            _ => Poll::Pending,
+        }
+    }));
+    assert_eq!(seat.and_then(|waiter| machine.leave(&waiter)), None);
+    learnt
+}
+
 /// Whether a waiter that joined while a probe was out learns of the cooldown that ends it, and of its deadline.
 fn learns_of_the_next_deadline(close: impl FnOnce(&Machine)) {
     let machine = probing();
     let waiter = {
         let machine = Arc::clone(&machine);
-        thread::spawn(move || {
-            let mut seat = None;
-            let learnt = block_on(poll_fn(|cx: &mut Context<'_>| {
-                match machine.poll(&mut seat, Kind::Reports, cx.waker(), 10) {
-                    Standing::Queued { at, why: Why::Cooling } => Poll::Ready(at),
-                    _ => Poll::Pending,
-                }
-            }));
-            assert_eq!(seat.and_then(|waiter| machine.leave(&waiter)), None);
-            learnt
-        })
+        thread::spawn(move || learn(&machine, Why::Cooling))
     };
     close(&machine);
     assert_eq!(waiter.join().unwrap(), 20);
@@ -289,6 +292,17 @@ fn cg3_a_closing_beside_a_probe_has_the_waiters_look_again() {
     });
 }
 
+/// What three passes of one epoch are told that report at once that they were throttled.
+fn burst(machine: &Arc<Machine>, epoch: u64, now: u64) -> Vec<Closing> {
+    let others = [0, 1].map(|_| {
+        let machine = Arc::clone(machine);
+        thread::spawn(move || machine.throttled(pass(epoch), None, now))
+    });
+    let mut told = vec![machine.throttled(pass(epoch), None, now)];
+    told.extend(others.map(|report| report.join().unwrap()));
+    told
+}
+
 /// CG-4: throttles reported at once by passes of one epoch are one strike.
 #[test]
 fn cg4_one_burst_is_one_strike() {
@@ -296,12 +310,7 @@ fn cg4_one_burst_is_one_strike() {
         let machine = machine();
         let passes = [0, 1, 2].map(|_| machine.enter(Kind::Reports));
         assert_eq!(passes, [Some(0); 3]);
-        let burst = [0, 1].map(|_| {
-            let machine = Arc::clone(&machine);
-            thread::spawn(move || machine.throttled(pass(0), None, 0))
-        });
-        let mut told = vec![machine.throttled(pass(0), None, 0)];
-        told.extend(burst.map(|report| report.join().unwrap()));
+        let told = burst(&machine, 0, 0);
         let numbers = machine.look(0);
         assert_eq!((numbers.strikes, numbers.throttled, numbers.epoch), (1, 3, 1), "a burst is one strike");
         assert_eq!(told.iter().filter(|closing| **closing == Closing::Closed).count(), 1);

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::ops::Deref;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
-use std::time::Duration;
 
 use tidegate_sync::primitives::Arc;
 use tokio::time::Sleep;
@@ -14,7 +13,7 @@ use crate::machine::Grant;
 use crate::pass::{Granted, OwnedPass, Pass};
 use crate::shared::{Shared, between};
 use crate::waiter::{Kind, Standing, Waiter, Why};
-use crate::word::Phase;
+use crate::word::{Phase, length};
 
 /// A place at the gate, given back when dropped: what all futures and the blocking forms are made of.
 #[derive(Debug)]
@@ -94,7 +93,7 @@ struct Timer {
 impl Timer {
     /// Ready once `at` has come.
     fn poll(&mut self, gate: &Shared, at: u64, cx: &mut Context<'_>) -> Poll<()> {
-        let instant = || gate.clock.instant(Duration::from_nanos(at));
+        let instant = || gate.clock.instant(length(at));
         let sleep = self.sleep.get_or_insert_with(|| {
             self.at = Some(at);
             Box::pin(tokio::time::sleep_until(instant()))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tidegate_sync::Clock;
 
 use crate::machine::Machine;
-use crate::word::{Phase, tick};
+use crate::word::{Phase, length, tick};
 
 pub(crate) struct Shared {
     pub(crate) machine: Machine,
@@ -38,5 +38,5 @@ impl fmt::Debug for Shared {
 
 /// How long it is from one tick to another, if it is later.
 pub(crate) fn between(earlier: u64, later: u64) -> Duration {
-    Duration::from_nanos(later.saturating_sub(earlier))
+    length(later.saturating_sub(earlier))
 }

@@ -49,6 +49,11 @@ pub(crate) fn tick(since: Duration) -> u64 {
     u64::try_from(since.as_nanos()).map_or(FAR, |ticks| ticks.min(FAR))
 }
 
+/// Ticks as a length: the way back from [`tick`].
+pub(crate) const fn length(ticks: u64) -> Duration {
+    Duration::from_nanos(ticks)
+}
+
 /// The tick that lies `length` after `now`; saturates at [`FAR`].
 pub(crate) const fn after(now: u64, length: u64) -> u64 {
     let sum = now.saturating_add(length);

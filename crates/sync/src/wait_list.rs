@@ -124,8 +124,7 @@ impl<T> WaitList<T> {
 
     /// The value of `key`, if it still waits.
     pub fn data_mut(&mut self, key: WaitKey) -> Option<&mut T> {
-        let slot = self.slots.get_mut(key.index as usize).filter(|slot| slot.stamp == key.stamp)?;
-        slot.waiter.as_mut().map(|waiter| &mut waiter.data)
+        self.waiter_mut(key).map(|waiter| &mut waiter.data)
     }
 
     /// How many stand before `key`, or more: those that left from between are counted too. O(1).
@@ -154,10 +153,7 @@ impl<T> WaitList<T> {
     /// # Errors
     /// `waker` itself, if `key` no longer waits: it was granted.
     pub fn renew(&mut self, key: WaitKey, waker: Waker) -> Result<Waker, Waker> {
-        if self.slot(key).is_none() {
-            return Err(waker);
-        }
-        match &mut self.slots[key.index as usize].waiter {
+        match self.waiter_mut(key) {
             Some(waiter) => Ok(std::mem::replace(&mut waiter.waker, waker)),
             None => Err(waker),
         }
@@ -195,6 +191,11 @@ impl<T> WaitList<T> {
 
     fn slot(&self, key: WaitKey) -> Option<&Slot<T>> {
         self.slots.get(key.index as usize).filter(|slot| slot.stamp == key.stamp)
+    }
+
+    fn waiter_mut(&mut self, key: WaitKey) -> Option<&mut Waiter<T>> {
+        let slot = self.slots.get_mut(key.index as usize).filter(|slot| slot.stamp == key.stamp)?;
+        slot.waiter.as_mut()
     }
 
     fn place(&mut self, slot: Slot<T>) -> u32 {

@@ -66,8 +66,7 @@ impl Machine {
 
     /// A pass reports that it was throttled, and what the server said about when to come back.
     pub(crate) fn throttled(&self, grant: Grant, hint: Option<u64>, now: u64) -> Closing {
-        let crowd = self.flight.counts().out;
-        self.flight.end();
+        let crowd = self.flight.end();
         let mut effects = Effects::new();
         let mut queue = self.queue.lock();
         queue.throttled += 1;

@@ -6,11 +6,16 @@ use crate::reopen::Pace;
 /// Ticks between two slots.
 const INTERVAL: u64 = 1000;
 
+/// A gate that knows no pace but one pass each thousand ticks.
+fn machine_with_a_pace() -> Arc<Machine> {
+    let rate = 1e9 / 1000.0;
+    machine_that(Reopen::Paced(Pace::new().at_least(rate).at_most(rate)))
+}
+
 /// A gate that was closed until tick 10, was found open by a probe at tick 10, and lets one in each thousand ticks: the next
 /// at tick 1010.
 fn paced() -> Arc<Machine> {
-    let rate = 1e9 / 1000.0;
-    let machine = machine_that(Reopen::Paced(Pace::new().at_least(rate).at_most(rate)));
+    let machine = machine_with_a_pace();
     let passes = [0, 1].map(|_| machine.enter(Kind::Reports));
     assert_eq!(passes, [Some(0); 2]);
     assert_eq!(machine.throttled(pass(0), None, 0), Closing::Closed);
@@ -119,12 +124,7 @@ fn cg4_a_burst_of_a_paced_gate_is_at_most_one_strike() {
         assert_eq!(ask_once(&machine, NEXT + INTERVAL), Some(1));
         assert_eq!(ask_once(&machine, NEXT + 2 * INTERVAL), Some(1));
         let now = NEXT + 2 * INTERVAL + 1;
-        let burst = [0, 1].map(|_| {
-            let machine = Arc::clone(&machine);
-            thread::spawn(move || machine.throttled(pass(1), None, now))
-        });
-        let mut told = vec![machine.throttled(pass(1), None, now)];
-        told.extend(burst.map(|report| report.join().unwrap()));
+        let told = burst(&machine, 1, now);
         let count = |what| told.iter().filter(|closing| **closing == what).count();
         let counts = [Closing::Slowed, Closing::Closed, Closing::Kept].map(count);
         assert_eq!(counts, [1, 1, 1], "a burst is one strike");
@@ -136,24 +136,13 @@ fn cg4_a_burst_of_a_paced_gate_is_at_most_one_strike() {
 #[test]
 fn cg3_a_waiter_learns_of_its_slot_when_the_gate_is_paced() {
     check("cg3_a_waiter_learns_of_its_slot_when_the_gate_is_paced", 10, || {
-        let rate = 1e9 / 1000.0;
-        let machine = machine_that(Reopen::Paced(Pace::new().at_least(rate).at_most(rate)));
+        let machine = machine_with_a_pace();
         assert_eq!(machine.enter(Kind::Reports), Some(0));
         assert_eq!(machine.throttled(pass(0), None, 0), Closing::Closed);
         assert_eq!(ask_once(&machine, 10), Some(1));
         let waiter = {
             let machine = Arc::clone(&machine);
-            thread::spawn(move || {
-                let mut seat = None;
-                let at = block_on(poll_fn(|cx: &mut Context<'_>| {
-                    match machine.poll(&mut seat, Kind::Reports, cx.waker(), 10) {
-                        Standing::Queued { at, why: Why::Paced } => Poll::Ready(at),
-                        _ => Poll::Pending,
-                    }
-                }));
-                assert_eq!(seat.and_then(|waiter| machine.leave(&waiter)), None);
-                at
-            })
+            thread::spawn(move || learn(&machine, Why::Paced))
         };
         machine.success(pass(1), || 10);
         assert_eq!(waiter.join().unwrap(), NEXT);

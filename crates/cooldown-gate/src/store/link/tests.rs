@@ -89,11 +89,6 @@ fn linked(store: &Service) -> (CooldownGate, JoinHandle<()>) {
     (gate, tokio::spawn(link.run()))
 }
 
-/// Closes a gate and says so, as its callers do.
-fn close(gate: &CooldownGate, length: Duration) {
-    let _ = gate.close_for(length);
-}
-
 async fn settle() {
     for _ in 0..64 {
         tokio::task::yield_now().await;
@@ -105,14 +100,14 @@ async fn cg1_what_closes_one_gate_closes_all_that_follow_the_key() {
     let store = Service::new();
     let ((one, _one), (two, _two)) = (linked(&store), linked(&store));
     settle().await;
-    close(&one, secs(30));
+    one.close_for(secs(30));
     settle().await;
     assert_eq!(two.snapshot().remaining, secs(30));
     tokio::time::advance(secs(10)).await;
-    close(&two, secs(40));
+    two.close_for(secs(40));
     settle().await;
     assert_eq!(one.snapshot().remaining, secs(40), "extended by the other");
-    close(&one, secs(1));
+    one.close_for(secs(1));
     settle().await;
     assert_eq!((one.snapshot().remaining, two.snapshot().remaining), (secs(40), secs(40)));
     let late = linked(&store);
@@ -125,7 +120,7 @@ async fn what_came_from_the_store_is_not_told_again() {
     let store = Service::new();
     let gates: Vec<_> = (0..5).map(|_| linked(&store)).collect();
     settle().await;
-    close(&gates[0].0, secs(30));
+    gates[0].0.close_for(secs(30));
     settle().await;
     assert!(gates.iter().all(|(gate, _)| gate.snapshot().remaining == secs(30)));
     assert_eq!(store.told(), 1);
@@ -159,9 +154,9 @@ async fn cg4_an_extension_is_told_and_is_no_strike() {
     let store = Service::new();
     let (gate, _link) = linked(&store);
     settle().await;
-    close(&gate, secs(30));
+    gate.close_for(secs(30));
     settle().await;
-    close(&gate, secs(90));
+    gate.close_for(secs(90));
     settle().await;
     let stored = store.now().await;
     assert_eq!((stored.strikes, stored.remaining), (1, secs(90)), "an extension was a strike");
@@ -205,7 +200,7 @@ async fn a_store_that_comes_back_is_told_what_remains() {
     let (gate, _link) = linked(&store);
     settle().await;
     store.set_down(true);
-    close(&gate, secs(100));
+    gate.close_for(secs(100));
     tokio::time::sleep(secs(40)).await;
     assert_eq!(store.told(), 0);
     store.set_down(false);
@@ -221,7 +216,7 @@ async fn a_cooldown_that_is_over_is_no_news() {
     let (gate, _link) = linked(&store);
     settle().await;
     store.set_down(true);
-    close(&gate, secs(1));
+    gate.close_for(secs(1));
     tokio::time::sleep(secs(50)).await;
     store.set_down(false);
     tokio::time::sleep(secs(50)).await;

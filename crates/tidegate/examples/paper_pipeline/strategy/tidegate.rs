@@ -78,11 +78,12 @@ impl Tidegate {
     }
 
     pub(super) fn state_text(&self) -> String {
-        match self.throttle.gate().state() {
+        let gate = self.throttle.gate().snapshot();
+        match gate.state {
             GateState::Open => "gate open".to_owned(),
             GateState::Cooling { remaining } => format!("gate closed {:.1} s", remaining.as_secs_f64()),
             GateState::HalfOpen => "gate half-open".to_owned(),
-            GateState::Paced => match self.throttle.gate().snapshot().pace {
+            GateState::Paced => match gate.pace {
                 Some(pace) => format!("gate paced {pace:.1}/s"),
                 None => "gate paced".to_owned(),
             },
