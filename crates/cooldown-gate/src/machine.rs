@@ -138,25 +138,29 @@ impl Machine {
             Phase::Probing { .. } | Phase::ShutDown => false,
             Phase::Cooling { deadline } => {
                 let now = now();
-                deadline <= now && matches!(self.look(now).phase, Phase::Open { .. } | Phase::Ready { .. })
+                deadline <= now && self.has_place(now)
             }
-            Phase::Paced { .. } => self.has_slot(now()),
+            Phase::Paced { .. } => self.has_place(now()),
         }
     }
 
-    /// Whether a paced gate would let an arrival in.
-    fn has_slot(&self, now: u64) -> bool {
-        let mut effects = Effects::new();
-        let mut queue = self.queue.lock();
-        let phase = self.settle(&mut queue, now, &mut effects);
-        let free = match phase {
+    /// Whether a gate that has to be moved on first would let an arrival in.
+    fn has_place(&self, now: u64) -> bool {
+        self.step(|queue, effects| match self.settle(queue, now, effects) {
             Phase::Open { .. } | Phase::Ready { .. } => true,
             Phase::Paced { .. } => queue.waiters.is_empty() && queue.slots.next <= now,
             _ => false,
-        };
+        })
+    }
+
+    /// One step under the lock; what it causes outside is let out after it.
+    fn step<R>(&self, step: impl FnOnce(&mut Queue, &mut Effects) -> R) -> R {
+        let mut effects = Effects::new();
+        let mut queue = self.queue.lock();
+        let result = step(&mut queue, &mut effects);
         drop(queue);
         effects.release(&self.voice);
-        free
+        result
     }
 
     /// Puts a waiter into the line at its first poll, renews its waker at the others, and says how it stands.
@@ -174,26 +178,25 @@ impl Machine {
             newcomer = Some(place);
             waiter
         });
-        let mut effects = Effects::new();
-        let mut queue = self.queue.lock();
-        // While it looks, it stands in line with a waker that does nothing: it need not wake itself.
-        let old = match newcomer {
-            Some(place) => {
-                queue.join(place);
-                None
-            }
-            None => queue.renew(waiter, Waker::noop().clone(), 0),
-        };
-        let phase = self.settle(&mut queue, now, &mut effects);
-        let standing = queue.standing(waiter, phase, now);
-        let unused = match standing {
-            Standing::Queued { at, .. } => queue.renew(waiter, waker, at),
-            Standing::ShutDown | Standing::Granted(_) => queue.remove(waiter).or(Some(waker)),
-        };
-        drop(queue);
+        let (standing, wakers) = self.step(|queue, effects| {
+            // While it looks, it stands in line with a waker that does nothing: it need not wake itself.
+            let old = match newcomer {
+                Some(place) => {
+                    queue.join(place);
+                    None
+                }
+                None => queue.renew(waiter, Waker::noop().clone(), 0),
+            };
+            let phase = self.settle(queue, now, effects);
+            let standing = queue.standing(waiter, phase, now);
+            let unused = match standing {
+                Standing::Queued { at, .. } => queue.renew(waiter, waker, at),
+                Standing::ShutDown | Standing::Granted(_) => queue.remove(waiter).or(Some(waker)),
+            };
+            (standing, [old, unused])
+        });
         // Only now, because they are the user's.
-        drop((old, unused));
-        effects.release(&self.voice);
+        drop(wakers);
         if !matches!(standing, Standing::Queued { .. }) {
             *seat = None;
         }
@@ -203,15 +206,14 @@ impl Machine {
     /// Takes a waiter out of the line; the epoch of its pass if it was granted before.
     #[must_use]
     pub(crate) fn leave(&self, waiter: &Waiter) -> Option<u64> {
-        let mut effects = Effects::new();
-        let mut queue = self.queue.lock();
-        let waker = queue.remove(waiter);
-        if waker.is_some() {
-            self.rearm_front(&mut queue, &mut effects);
-        }
-        drop(queue);
+        let waker = self.step(|queue, effects| {
+            let waker = queue.remove(waiter);
+            if waker.is_some() {
+                self.rearm_front(queue, effects);
+            }
+            waker
+        });
         drop(waker);
-        effects.release(&self.voice);
         waiter.granted()?.ok()
     }
 
@@ -236,81 +238,72 @@ impl Machine {
 
     /// The word is closed already; under the lock, the rest of the gate learns of it.
     fn closed_by_hand(&self, before: Phase, length: u64, now: u64) {
-        let mut effects = Effects::new();
-        let mut queue = self.queue.lock();
-        // If somebody was fast enough to reopen it by now, there is nothing left to say.
-        if before.granting() == Some(queue.epoch) {
-            if let Phase::Probing { .. } = before {
-                queue.law.fail(now);
-            } else {
-                queue.by_hand = Some(ByHand { at: now, through: self.flight.counts().through });
-                queue.law.close(now);
+        self.step(|queue, effects| {
+            // If somebody was fast enough to reopen it by now, there is nothing left to say.
+            if before.granting() == Some(queue.epoch) {
+                if let Phase::Probing { .. } = before {
+                    queue.law.fail(now);
+                } else {
+                    queue.by_hand = Some(ByHand { at: now, through: self.flight.counts().through });
+                    queue.law.close(now);
+                }
+                queue.probing.most_in_flight = u32::MAX;
+                if matches!(before, Phase::Probing { .. } | Phase::Paced { .. }) {
+                    queue.rearm(effects);
+                }
             }
-            queue.probing.most_in_flight = u32::MAX;
-            if matches!(before, Phase::Probing { .. } | Phase::Paced { .. }) {
-                queue.rearm(&mut effects);
-            }
-        }
-        let (epoch, strikes) = (before.granting().unwrap_or_default(), queue.lengths.strikes());
-        effects.tell(Event::Closed { epoch, length, strikes });
-        drop(queue);
-        effects.release(&self.voice);
+            let (epoch, strikes) = (before.granting().unwrap_or_default(), queue.lengths.strikes());
+            effects.tell(Event::Closed { epoch, length, strikes });
+        });
     }
 
     /// Opens, whatever the deadline, for everybody.
     pub(crate) fn open_now(&self, now: u64) {
-        let mut effects = Effects::new();
-        let mut queue = self.queue.lock();
-        loop {
-            let phase = self.word.phase();
-            if matches!(phase, Phase::Open { .. } | Phase::ShutDown) {
-                break;
+        self.step(|queue, effects| {
+            loop {
+                let phase = self.word.phase();
+                if matches!(phase, Phase::Open { .. } | Phase::ShutDown) {
+                    break;
+                }
+                let opened = Phase::Open { epoch: queue.epoch_at(phase) };
+                if self.word.change(phase, opened) {
+                    self.open(queue, opened, now, Proof::Order, effects);
+                    break;
+                }
             }
-            let opened = Phase::Open { epoch: queue.epoch_at(phase) };
-            if self.word.change(phase, opened) {
-                self.open(&mut queue, opened, now, Proof::Order, &mut effects);
-                break;
-            }
-        }
-        drop(queue);
-        effects.release(&self.voice);
+        });
     }
 
     /// Turns everybody away, for good.
     pub(crate) fn shut_down(&self) {
-        let mut effects = Effects::new();
-        let mut queue = self.queue.lock();
-        let phase = self.word.shut_down();
-        queue.epoch = queue.epoch_at(phase);
-        for waiting in queue.waiters.take_all() {
-            waiting.data.seat.give(Err(ShutDown));
-            effects.wakes.push(waiting.waker);
-        }
-        if phase != Phase::ShutDown {
-            effects.tell(Event::ShutDown);
-        }
-        drop(queue);
-        effects.release(&self.voice);
+        self.step(|queue, effects| {
+            let phase = self.word.shut_down();
+            queue.epoch = queue.epoch_at(phase);
+            for waiting in queue.waiters.take_all() {
+                waiting.data.seat.give(Err(ShutDown));
+                effects.wakes.push(waiting.waker);
+            }
+            if phase != Phase::ShutDown {
+                effects.tell(Event::ShutDown);
+            }
+        });
     }
 
     /// Moves the gate on if its deadline passed, and reads it.
     pub(crate) fn look(&self, now: u64) -> Numbers {
-        let mut effects = Effects::new();
-        let mut queue = self.queue.lock();
-        let phase = self.settle(&mut queue, now, &mut effects);
-        let Counts { out, .. } = self.flight.counts();
-        let numbers = Numbers {
-            phase,
-            epoch: queue.epoch_at(phase),
-            waiting: queue.waiters.len(),
-            in_flight: usize::try_from(out).unwrap_or(usize::MAX),
-            throttled: queue.throttled,
-            strikes: queue.lengths.strikes(),
-            pace: queue.pace(),
-        };
-        drop(queue);
-        effects.release(&self.voice);
-        numbers
+        self.step(|queue, effects| {
+            let phase = self.settle(queue, now, effects);
+            let Counts { out, .. } = self.flight.counts();
+            Numbers {
+                phase,
+                epoch: queue.epoch_at(phase),
+                waiting: queue.waiters.len(),
+                in_flight: usize::try_from(out).unwrap_or(usize::MAX),
+                throttled: queue.throttled,
+                strikes: queue.lengths.strikes(),
+                pace: queue.pace(),
+            }
+        })
     }
 
     /// The epoch of a pass granted now, or next if the gate cools.

@@ -21,35 +21,31 @@ impl Machine {
     fn prove(&self, grant: Grant, now: u64) {
         let Grant { epoch, sent } = grant;
         let probing = Phase::Probing { epoch };
-        let mut effects = Effects::new();
-        let mut queue = self.queue.lock();
-        if self.word.phase() == probing {
-            queue.probing.out = queue.probing.out.saturating_sub(1);
-            queue.probing.proved += 1;
-            if queue.is_proved() {
-                let opened = queue.opened(epoch);
-                if self.word.change(probing, opened) {
-                    let proof = Proof::Probe(sent.map(|sent| now.saturating_sub(sent)));
-                    self.open(&mut queue, opened, now, proof, &mut effects);
+        self.step(|queue, effects| {
+            if self.word.phase() == probing {
+                queue.probing.out = queue.probing.out.saturating_sub(1);
+                queue.probing.proved += 1;
+                if queue.is_proved() {
+                    let opened = queue.opened(epoch);
+                    if self.word.change(probing, opened) {
+                        let proof = Proof::Probe(sent.map(|sent| now.saturating_sub(sent)));
+                        self.open(queue, opened, now, proof, effects);
+                    }
                 }
+                self.settle(queue, now, effects);
             }
-            self.settle(&mut queue, now, &mut effects);
-        }
-        drop(queue);
-        effects.release(&self.voice);
+        });
     }
 
     /// A call of a paced gate went through.
     fn landed(&self, grant: Grant, now: u64) {
-        let mut effects = Effects::new();
-        let mut queue = self.queue.lock();
-        if self.word.phase() == (Phase::Paced { epoch: grant.epoch }) {
-            let round_trip = grant.sent.map(|sent| now.saturating_sub(sent));
-            self.learn(&mut queue, now, round_trip, &mut effects);
-            self.settle(&mut queue, now, &mut effects);
-        }
-        drop(queue);
-        effects.release(&self.voice);
+        self.step(|queue, effects| {
+            if self.word.phase() == (Phase::Paced { epoch: grant.epoch }) {
+                let round_trip = grant.sent.map(|sent| now.saturating_sub(sent));
+                self.learn(queue, now, round_trip, effects);
+                self.settle(queue, now, effects);
+            }
+        });
     }
 
     /// Tells the law that a call went through; a raised pace moves the slots.
@@ -67,33 +63,31 @@ impl Machine {
     /// A pass reports that it was throttled, and what the server said about when to come back.
     pub(crate) fn throttled(&self, grant: Grant, hint: Option<u64>, now: u64) -> Closing {
         let crowd = self.flight.end();
-        let mut effects = Effects::new();
-        let mut queue = self.queue.lock();
-        queue.throttled += 1;
-        let closing = loop {
-            let phase = self.word.phase();
-            if phase.granting() != Some(grant.epoch) {
-                break self.late(phase, hint, now, &mut effects);
-            }
-            if matches!(phase, Phase::Paced { .. }) && hint.is_none() && queue.forgives(now) {
-                self.slow(&mut queue, now, &mut effects);
-                break Closing::Slowed;
-            }
-            let mut lengths = queue.lengths;
-            let length = lengths.strike(hint, queue.pause());
-            if !self.word.change(phase, Phase::Cooling { deadline: after(now, length) }) {
-                continue;
-            }
-            queue.lengths = lengths;
-            self.strike(&mut queue, phase, crowd, now);
-            queue.rearm(&mut effects);
-            effects.tell(Event::Closed { epoch: grant.epoch, length, strikes: queue.lengths.strikes() });
-            break Closing::Closed;
-        };
-        self.settle(&mut queue, now, &mut effects);
-        drop(queue);
-        effects.release(&self.voice);
-        closing
+        self.step(|queue, effects| {
+            queue.throttled += 1;
+            let closing = loop {
+                let phase = self.word.phase();
+                if phase.granting() != Some(grant.epoch) {
+                    break self.late(phase, hint, now, effects);
+                }
+                if matches!(phase, Phase::Paced { .. }) && hint.is_none() && queue.forgives(now) {
+                    self.slow(queue, now, effects);
+                    break Closing::Slowed;
+                }
+                let mut lengths = queue.lengths;
+                let length = lengths.strike(hint, queue.pause());
+                if !self.word.change(phase, Phase::Cooling { deadline: after(now, length) }) {
+                    continue;
+                }
+                queue.lengths = lengths;
+                self.strike(queue, phase, crowd, now);
+                queue.rearm(effects);
+                effects.tell(Event::Closed { epoch: grant.epoch, length, strikes: queue.lengths.strikes() });
+                break Closing::Closed;
+            };
+            self.settle(queue, now, effects);
+            closing
+        })
     }
 
     /// A throttle of an epoch that is over: its hint may extend a cooldown, and nothing else happens.
@@ -140,14 +134,12 @@ impl Machine {
             return self.ended(phase, now);
         }
         let now = now();
-        let mut effects = Effects::new();
-        let mut queue = self.queue.lock();
-        if self.word.phase() == phase {
-            queue.probing.out = queue.probing.out.saturating_sub(1);
-        }
-        self.settle(&mut queue, now, &mut effects);
-        drop(queue);
-        effects.release(&self.voice);
+        self.step(|queue, effects| {
+            if self.word.phase() == phase {
+                queue.probing.out = queue.probing.out.saturating_sub(1);
+            }
+            self.settle(queue, now, effects);
+        });
     }
 
     /// A pass of another epoch ended: if that is what a probe waits for, it goes out.
