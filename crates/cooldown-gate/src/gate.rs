@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use tidegate_core::HintCap;
 use tidegate_sync::Clock;
 use tidegate_sync::primitives::Arc;
 use tokio::time::Instant;
@@ -263,6 +264,7 @@ pub struct CooldownGateBuilder {
     cooldown: Cooldown,
     max_cooldown: Option<Duration>,
     reopen: Reopen,
+    hint_cap: HintCap,
     probe_patience: Duration,
     learned: Learned,
     name: Option<Box<str>>,
@@ -275,6 +277,7 @@ impl Default for CooldownGateBuilder {
             cooldown: Cooldown::default(),
             max_cooldown: None,
             reopen: Reopen::default(),
+            hint_cap: HintCap::default(),
             probe_patience: Duration::from_secs(60),
             learned: Learned::default(),
             name: None,
@@ -293,9 +296,18 @@ impl CooldownGateBuilder {
 
     /// How far the default cooldown grows at most, as [`Cooldown::longest`].
     ///
-    /// It does not bound a hint, nor what a caller closes the gate for.
+    /// It bounds neither a hint, as [`hint_cap`](Self::hint_cap) does, nor what a caller closes the gate for.
     pub fn max_cooldown(mut self, max_cooldown: Duration) -> Self {
         self.max_cooldown = Some(max_cooldown);
+        self
+    }
+
+    /// How much of a server's hint is believed; up to 24 hours unless set. It does not bound what a caller closes the gate
+    /// for.
+    ///
+    /// A hint that is refused counts as a throttle without a hint: the gate closes for its default cooldown.
+    pub fn hint_cap(mut self, hint_cap: HintCap) -> Self {
+        self.hint_cap = hint_cap;
         self
     }
 
@@ -346,6 +358,7 @@ impl CooldownGateBuilder {
         let rules = Rules { cooldown, reopen: self.reopen, patience: tick(self.probe_patience) };
         let machine = Machine::new(rules, Voice { name: self.name, echo: Echo::default() });
         machine.restore(&self.learned);
-        CooldownGate(Arc::new(Shared { machine, clock: self.clock.unwrap_or_default() }))
+        let clock = self.clock.unwrap_or_default();
+        CooldownGate(Arc::new(Shared { machine, clock, hint_cap: self.hint_cap }))
     }
 }

@@ -79,6 +79,7 @@
 //!   after it, one pass goes for each slot of the pace, and nobody gets slots that nobody took. Only
 //!   [`Reopen::AtOnce`] and [`open_now`](CooldownGate::open_now) let everybody in at once.
 //! - **CG-6** Passes and waiters that are dropped leave nothing behind, and a probe among them goes to the next.
+//! - **CG-7** No hint closes the gate for longer than its [cap](CooldownGateBuilder::hint_cap), whatever the server sent.
 //! - **CG-8** A gate of a [`GateMap`] never leaves while it is closed or in somebody's hands, so one key never has two
 //!   gates in use.
 //!
@@ -105,7 +106,8 @@
 //! |---|---|---|
 //! | `tower` | `tower`: the gate as a layer | `tower-layer`, `tower-service`, `pin-project` |
 //! | `serde` | [`GateSnapshot`] can be written, [`Learned`] written and read | `serde` |
-//! | `http` | class and hint of HTTP responses by status and headers | `http`, `httpdate` |
+//! | `http` | `ByStatus`, a judge for the layers by status and headers | `http`, `httpdate`, `humantime` |
+//! | `reqwest` | the same for the responses of reqwest | `reqwest` |
 //! | `conformance` | `store::conformance`: what every [`GateStore`](store::GateStore) has to pass | |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -143,4 +145,7 @@ pub use pass::{OwnedPass, Pass};
 pub use passing::{Passing, PassingBy, PassingOwned, Waiting};
 pub use reopen::{Pace, Reopen};
 pub use state::{Closing, GateSnapshot, GateState, Learned};
-pub use tidegate_core::RetryHint;
+#[cfg(feature = "http")]
+#[cfg_attr(docsrs, doc(cfg(feature = "http")))]
+pub use tidegate_core::{ByStatus, ShowsStatus};
+pub use tidegate_core::{Class, Classify, HintCap, RetryHint};

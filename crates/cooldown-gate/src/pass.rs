@@ -31,7 +31,7 @@ impl<H: Deref<Target = Shared>> Granted<H> {
 
     fn throttled(mut self, hint: Option<RetryHint>) -> Closing {
         self.reported = true;
-        let hint = hint.map(|hint| tick(hint.delay()));
+        let hint = hint.and_then(|hint| hint.capped(self.gate.hint_cap)).map(|hint| tick(hint.delay()));
         self.gate.machine.throttled(self.grant, hint, self.gate.now())
     }
 
@@ -65,6 +65,8 @@ macro_rules! pass {
             }
 
             /// Reports that the service asked for fewer calls, and what it said about when to come back.
+            ///
+            /// A hint is believed as far as the gate's [cap](crate::CooldownGateBuilder::hint_cap) goes.
             ///
             /// If the gate has not been closed since this pass was granted, it closes for as long as the hint says, or
             /// for the default cooldown without one; that is one strike. A paced gate forgives the first without a hint

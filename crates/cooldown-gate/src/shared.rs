@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use tidegate_core::HintCap;
 use tidegate_sync::Clock;
 
 use crate::machine::Machine;
@@ -11,6 +12,7 @@ use crate::word::{Phase, length, tick};
 pub(crate) struct Shared {
     pub(crate) machine: Machine,
     pub(crate) clock: Clock,
+    pub(crate) hint_cap: HintCap,
 }
 
 impl Shared {

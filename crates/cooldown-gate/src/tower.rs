@@ -20,9 +20,8 @@
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use tidegate_cooldown_gate::CooldownGate;
 //! use tidegate_cooldown_gate::tower::GateLayer;
-//! use tidegate_core::Class;
+//! use tidegate_cooldown_gate::{Class, CooldownGate};
 //! use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 //!
 //! let gate = CooldownGate::new();
@@ -46,6 +45,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use tidegate_core::Class;
+#[cfg(feature = "http")]
+use tidegate_core::{ByStatus, Classify, ShowsStatus};
 
 use crate::{CooldownGate, Full, OwnedPass, PassingOwned, ShutDown};
 
@@ -66,6 +67,14 @@ pub trait Judge<T, E> {
 impl<T, E, F: Fn(&Result<T, E>) -> Option<Class>> Judge<T, E> for F {
     fn judge(&self, result: &Result<T, E>) -> Option<Class> {
         self(result)
+    }
+}
+
+#[cfg(feature = "http")]
+#[cfg_attr(docsrs, doc(cfg(feature = "http")))]
+impl<T: ShowsStatus, E, C: Classify<E>> Judge<T, E> for ByStatus<C> {
+    fn judge(&self, result: &Result<T, E>) -> Option<Class> {
+        self.judge(result)
     }
 }
 

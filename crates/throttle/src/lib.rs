@@ -80,10 +80,10 @@ pub use builder::ThrottleBuilder;
 pub use error::CallError;
 pub use judge::{Errors, EveryErrorTransient, Judge, Outcomes};
 pub use observe::{Observed, ThrottleStats};
-#[cfg(feature = "http")]
-pub use response::{ByStatus, ShowsStatus};
 pub use rounds::{Again, RoundTally, Rounds, RoundsReport};
 pub use throttle::Throttle;
+#[cfg(feature = "http")]
+pub use tidegate_core::{ByStatus, ShowsStatus};
 
 pub use tidegate_adaptive_semaphore::round_concurrency;
 pub use tidegate_retry_policy::{Attempt, StopReason};

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::SystemTime;
 
 use axum::Router;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
 use axum::routing::get;
-use reqwest::{Client, Request, Response};
+use reqwest::{Client, Request};
 use tidegate_cooldown_gate::tower::{GateLayer, GateMapLayer};
-use tidegate_cooldown_gate::{CooldownGate, GateMap, RetryHint};
-use tidegate_core::Class;
+use tidegate_cooldown_gate::{ByStatus, Class, CooldownGate, GateMap};
 use tokio::net::TcpListener;
 use tower::{Service, ServiceBuilder, ServiceExt};
 
@@ -33,15 +31,8 @@ async fn serve() -> (String, Arc<AtomicUsize>) {
     (format!("http://{address}"), served)
 }
 
-fn judge(result: &Result<Response, reqwest::Error>) -> Option<Class> {
-    match result {
-        Ok(response) if response.status() == 429 => {
-            let hint = RetryHint::from_response(response.status(), response.headers(), SystemTime::now());
-            Some(Class::Throttled(hint))
-        }
-        Ok(_) => None,
-        Err(_) => Some(Class::Transient),
-    }
+fn judge() -> ByStatus<fn(&reqwest::Error) -> Class> {
+    ByStatus(|_| Class::Transient)
 }
 
 fn request(url: &str, status: u16) -> Request {
@@ -63,7 +54,7 @@ fn assert_cools_for_an_hour(gate: &CooldownGate) {
 async fn a_client_behind_a_gate_closes_it_by_the_header_and_keeps_the_body() {
     let (url, served) = serve().await;
     let gate = CooldownGate::new();
-    let mut client = ServiceBuilder::new().layer(GateLayer::new(gate.clone(), judge)).service(client());
+    let mut client = ServiceBuilder::new().layer(GateLayer::new(gate.clone(), judge())).service(client());
 
     let response = client.ready().await.unwrap().call(request(&url, 429)).await.unwrap();
     assert_cools_for_an_hour(&gate);
@@ -81,7 +72,7 @@ async fn a_client_behind_a_map_of_gates_closes_one_host_only() {
     let ((slow, _), (fast, served)) = (serve().await, serve().await);
     let map: GateMap<String> = GateMap::new();
     let key = |request: &Request| Some(request.url().authority().to_owned());
-    let layer = GateMapLayer::new(map.clone(), key, judge);
+    let layer = GateMapLayer::new(map.clone(), key, judge());
     let mut client = ServiceBuilder::new().layer(layer).service(client());
 
     client.ready().await.unwrap().call(request(&slow, 429)).await.unwrap();

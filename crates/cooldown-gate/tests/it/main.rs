@@ -4,7 +4,7 @@
 
 mod blocking;
 mod cancelling;
-#[cfg(all(feature = "tower", feature = "http"))]
+#[cfg(all(feature = "tower", feature = "reqwest"))]
 mod client;
 mod closing;
 mod map;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_cooldown_gate::{Closing, CooldownGate, GateState, Reopen};
+use tidegate_cooldown_gate::{Closing, CooldownGate, GateState, HintCap, Reopen};
 use tokio::time::advance;
 
 use crate::{assert_idle, hint, secs};
@@ -69,6 +69,36 @@ async fn a_hint_replaces_the_default_cooldown() {
     assert_eq!(remaining(&gate), secs(3));
     gate.pass().await.unwrap().throttled(hint(secs(3600)));
     assert_eq!(remaining(&gate), secs(3600), "the longest default does not bound a hint");
+}
+
+#[tokio::test(start_paused = true)]
+async fn cg7_a_hint_beyond_the_cap_is_clamped_or_refused() {
+    let closed_for = |gate: CooldownGate, length| {
+        gate.try_pass().unwrap().throttled(hint(length));
+        remaining(&gate)
+    };
+    let day = secs(86_400);
+    assert_eq!(closed_for(CooldownGate::new(), day * 3), day, "unless set");
+
+    let with = |cap| CooldownGate::builder().cooldown(secs(7)).hint_cap(cap).build();
+    assert_eq!(closed_for(with(HintCap::NONE), day * 3), day * 3);
+    for (length, clamped, refused) in [(59, 59, 59), (60, 60, 60), (61, 60, 7)] {
+        assert_eq!(closed_for(with(HintCap::Clamp(secs(60))), secs(length)), secs(clamped), "{length}");
+        assert_eq!(closed_for(with(HintCap::Refuse(secs(60))), secs(length)), secs(refused), "{length}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn cg7_a_late_hint_beyond_the_cap_extends_no_further_than_it() {
+    for (cap, closing, left) in
+        [(HintCap::Clamp(secs(90)), Closing::Extended, 90), (HintCap::Refuse(secs(90)), Closing::Kept, 60)]
+    {
+        let gate = CooldownGate::builder().cooldown(secs(60)).hint_cap(cap).build();
+        let late = gate.try_pass().unwrap();
+        gate.try_pass().unwrap().throttled(None);
+        assert_eq!(late.throttled(hint(secs(3600))), closing, "{cap:?}");
+        assert_eq!(remaining(&gate), secs(left), "{cap:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,10 +6,10 @@ use core::str::FromStr;
 use core::time::Duration;
 use std::time::SystemTime;
 
-use http::header::{AGE, DATE, RETRY_AFTER};
+use http::header::{AGE, AsHeaderName, DATE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 
-use super::RetryHint;
+use super::{RetryHint, limits};
 
 impl RetryHint {
     /// The hint of a response that is not a success, or none.
@@ -17,8 +17,19 @@ impl RetryHint {
     /// Tried in this order, the first that is well-formed wins:
     /// 1. `retry-after-ms`: milliseconds, fractions allowed (sent by OpenAI-compatible services);
     /// 2. `retry-after` as a number of seconds, fractions allowed ([RFC 9110, 10.2.3] has whole ones);
-    /// 3. `retry-after` as an HTTP date, measured against the response's own `Date`, so that a client's wrong clock does
-    ///    not matter; against `now` where there is no `Date`, or where an `Age` says that a cache served it.
+    /// 3. `retry-after` as an HTTP date;
+    /// 4. `RateLimit`, by its `t` ([draft-ietf-httpapi-ratelimit-headers]) or, as older drafts had it, its `reset`, and
+    ///    `RateLimit-Reset`, each in seconds: of limits that have something remaining only with status 429;
+    /// 5. `x-ratelimit-reset-after` and `x-ratelimit-reset`, also with `-requests` or `-tokens`, `x-rate-limit-reset`, and
+    ///    `anthropic-ratelimit-*-reset`, as one of: seconds from now, seconds or milliseconds since 1970, a length such
+    ///    as `6m0s` or `120ms`, an [RFC 3339] time in UTC. They come with every answer, so they count only where the
+    ///    matching `remaining` is 0, or with status 429.
+    ///
+    /// Where a form speaks of several limits, those with nothing remaining decide, and of them the last to reset; where
+    /// none is known to be spent, the first to reset.
+    ///
+    /// A point in time is measured against the response's own `Date`, so that a client's wrong clock does not matter;
+    /// against `now` where there is no `Date`, or where an `Age` says that a cache served it.
     ///
     /// A status below 300 gives no hint. Total: any bytes give a hint of at most [`RetryHint::MAX`], or none (**CG-7**).
     ///
@@ -34,40 +45,53 @@ impl RetryHint {
     /// ```
     ///
     /// [RFC 9110, 10.2.3]: https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
+    /// [RFC 3339]: https://www.rfc-editor.org/rfc/rfc3339
+    /// [draft-ietf-httpapi-ratelimit-headers]: https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
     #[must_use]
     pub fn from_response(status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Option<Self> {
         if status.as_u16() < 300 {
             return None;
         }
-        milliseconds(headers).or_else(|| seconds(headers)).or_else(|| date(headers, now))
+        milliseconds(headers)
+            .or_else(|| seconds(headers))
+            .or_else(|| date(headers, now))
+            .or_else(|| limits::hint(status, headers, now))
     }
 }
 
 fn milliseconds(headers: &HeaderMap) -> Option<RetryHint> {
-    number(headers.get("retry-after-ms")?.to_str().ok()?).and_then(|ms| hint_of_seconds(ms / 1000.0))
+    number(text(headers, "retry-after-ms")?).and_then(|ms| hint_of_seconds(ms / 1000.0))
 }
 
 fn seconds(headers: &HeaderMap) -> Option<RetryHint> {
-    number(headers.get(RETRY_AFTER)?.to_str().ok()?).and_then(hint_of_seconds)
+    number(text(headers, RETRY_AFTER)?).and_then(hint_of_seconds)
 }
 
 fn date(headers: &HeaderMap, now: SystemTime) -> Option<RetryHint> {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let until = httpdate::parse_http_date(text(RETRY_AFTER)?.trim()).ok()?;
+    let until = httpdate::parse_http_date(text(headers, RETRY_AFTER)?).ok()?;
+    RetryHint::after(until.duration_since(sent(headers, now)).ok()?)
+}
+
+/// When the response was sent, by the clock of who sent it; `now` where that cannot be known.
+pub(super) fn sent(headers: &HeaderMap, now: SystemTime) -> SystemTime {
     let cached = headers.contains_key(AGE);
-    let sent = text(DATE).filter(|_| !cached).and_then(|date| httpdate::parse_http_date(date.trim()).ok());
-    RetryHint::after(until.duration_since(sent.unwrap_or(now)).ok()?)
+    let date = text(headers, DATE).filter(|_| !cached).and_then(|date| httpdate::parse_http_date(date).ok());
+    date.unwrap_or(now)
+}
+
+/// The value of a header, if it is text.
+pub(super) fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok().map(str::trim)
 }
 
 /// A plain decimal: digits with at most one point. `f64`'s own parser also takes "inf", "nan" and exponents, which no
 /// server means.
-fn number(text: &str) -> Option<f64> {
-    let text = text.trim();
+pub(super) fn number(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if plain { f64::from_str(text).ok() } else { None }
 }
 
-fn hint_of_seconds(seconds: f64) -> Option<RetryHint> {
+pub(super) fn hint_of_seconds(seconds: f64) -> Option<RetryHint> {
     let bounded = seconds.min(RetryHint::MAX.as_secs_f64());
     Duration::try_from_secs_f64(bounded).ok().and_then(RetryHint::after)
 }
@@ -75,8 +99,9 @@ fn hint_of_seconds(seconds: f64) -> Option<RetryHint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
+    use http::{HeaderName, HeaderValue};
     use proptest::prelude::*;
+    use std::string::String;
     use std::time::UNIX_EPOCH;
     use std::vec::Vec;
 
@@ -150,21 +175,34 @@ mod tests {
         assert_eq!(RetryHint::from_response(StatusCode::OK, &headers, NOW), None);
     }
 
+    /// What a header might hold: any bytes, any number, and what services send, broken or not.
+    fn value() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..64),
+            "-?[0-9]{1,400}(\\.[0-9]{0,40})?".prop_map(String::into_bytes),
+            "([0-9]{1,20}(ms|s|m|h|d|M)){1,4}".prop_map(String::into_bytes),
+            "(\"[a,;=]{0,3}\"|[a-z]{1,3})(;[rt]=[0-9]{0,12}){0,3}(, \"b\";r=0;t=[0-9]{0,12})?"
+                .prop_map(String::into_bytes),
+            "[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9](\\.[0-9]{0,12})?Z"
+                .prop_map(String::into_bytes),
+        ]
+    }
+
     proptest! {
         #[test]
-        fn cg7_any_header_bytes_give_a_bounded_hint_or_none(
-            name in prop::sample::select(std::vec!["retry-after-ms", "retry-after", "date", "age"]),
-            bytes in prop::collection::vec(any::<u8>(), 0..64),
-            digits in "[0-9]{1,400}(\\.[0-9]{0,40})?",
+        fn cg7_any_headers_give_a_bounded_hint_or_none(
+            status in 100_u16..1000,
+            pairs in prop::collection::vec((prop::sample::select(limits::tests::names()), value()), 0..8),
+            now in any::<u32>(),
         ) {
-            let values: Vec<_> = [HeaderValue::from_bytes(&bytes), HeaderValue::from_str(&digits)]
-                .into_iter().flatten().collect();
-            for value in values {
-                let mut headers = HeaderMap::new();
-                headers.insert(name, value);
-                let hint = RetryHint::from_response(StatusCode::SERVICE_UNAVAILABLE, &headers, NOW);
-                prop_assert!(hint.is_none_or(|hint| hint.delay() <= RetryHint::MAX && !hint.delay().is_zero()));
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.extend(HeaderValue::from_bytes(&value).ok().map(|value| (HeaderName::from_static(name), value)));
             }
+            let status = StatusCode::from_u16(status).unwrap();
+            let hint = RetryHint::from_response(status, &headers, UNIX_EPOCH + Duration::from_secs(now.into()));
+            prop_assert!(hint.is_none_or(|hint| hint.delay() <= RetryHint::MAX && !hint.delay().is_zero()));
+            prop_assert!(hint.is_none() || status.as_u16() >= 300);
         }
     }
 }
