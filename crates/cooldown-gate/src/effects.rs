@@ -3,7 +3,7 @@
 
 use tidegate_sync::WakeBatch;
 
-use crate::echo::Echo;
+use crate::voice::Voice;
 
 /// Something that happened to the gate, once for each time that it did.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,10 +27,10 @@ pub(crate) enum Event {
         epoch: u64,
         pace: Option<f64>,
     },
-    /// The pace changed while it was open.
+    /// The pace changed while it was open; none if it lets everybody in from now on.
     Paced {
         epoch: u64,
-        pace: f64,
+        pace: Option<f64>,
     },
     ShutDown,
 }
@@ -51,9 +51,15 @@ impl Effects {
         Self { wakes: WakeBatch::new(), events: [None; MOST] }
     }
 
+    /// Of several paces in a row only the last is told.
     pub(crate) fn tell(&mut self, event: Event) {
-        if let Some(free) = self.events.iter_mut().find(|place| place.is_none()) {
-            *free = Some(event);
+        let told = self.events.iter().flatten().count();
+        let paced = |event| matches!(event, Some(Event::Paced { .. }));
+        let again = paced(Some(event)) && self.events[..told].last().copied().is_some_and(paced);
+        if let Some(place) = self.events.get_mut(told - usize::from(again)) {
+            *place = Some(event);
+        } else {
+            debug_assert!(false, "{event:?} is one more than a step can cause");
         }
     }
 
@@ -63,21 +69,6 @@ impl Effects {
         wakes.wake();
         for event in events.into_iter().flatten() {
             voice.say(event);
-        }
-    }
-}
-
-/// Through which the gate tells what happens to it.
-#[derive(Debug, Default)]
-pub(crate) struct Voice {
-    pub(crate) name: Option<Box<str>>,
-    pub(crate) echo: Echo,
-}
-
-impl Voice {
-    pub(crate) fn say(&self, event: Event) {
-        if matches!(event, Event::Closed { .. } | Event::Extended { .. } | Event::ShutDown) {
-            self.echo.ring();
         }
     }
 }

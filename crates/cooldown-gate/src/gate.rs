@@ -10,7 +10,6 @@ use tokio::time::Instant;
 
 use crate::cooldown::Cooldown;
 use crate::echo::Echo;
-use crate::effects::Voice;
 use crate::error::Closed;
 #[cfg(not(tidegate_loom))]
 use crate::error::ShutDown;
@@ -21,6 +20,7 @@ use crate::passing::{Passing, PassingBy, PassingOwned, Turn, Waiting};
 use crate::reopen::Reopen;
 use crate::shared::{Shared, between};
 use crate::state::{Closing, GateSnapshot, GateState, Learned};
+use crate::voice::{Name, Voice};
 use crate::waiter::Kind;
 use crate::word::{Phase, after, tick};
 
@@ -267,7 +267,7 @@ pub struct CooldownGateBuilder {
     hint_cap: HintCap,
     probe_patience: Duration,
     learned: Learned,
-    name: Option<Box<str>>,
+    name: Option<Name>,
     clock: Option<Clock>,
 }
 
@@ -336,7 +336,7 @@ impl CooldownGateBuilder {
     }
 
     /// A name for logs, metrics and tables.
-    pub fn name(mut self, name: impl Into<Box<str>>) -> Self {
+    pub fn name(mut self, name: impl Into<Name>) -> Self {
         self.name = Some(name.into());
         self
     }

@@ -99,12 +99,32 @@
 //! cooldown is one atomic maximum. Waiting costs one short lock a look, two small allocations (its place and its timer), and
 //! about three looks for each cooldown; opening is linear in the number of waiters, a slot is not.
 //!
+//! # Events and metrics
+//! A gate tells what happens to it once, not once for each task that it stops. With feature `tracing` as an event with the
+//! target `tidegate_cooldown_gate`, with feature `metrics` as a metric with the label `gate`, which is its name. A key of a
+//! [`GateMap`] is in neither: it may be a secret.
+//!
+//! | what happened | event: level, fields | metric |
+//! |---|---|---|
+//! | closed | info: `epoch`, `cooldown`, `strikes` | counter `tidegate_gate_closings_total`, histogram `tidegate_gate_cooldown_seconds` |
+//! | closed for longer | info: `cooldown` | counter `tidegate_gate_extensions_total` |
+//! | the cooldown is over, a probe goes out | debug: `epoch` | counter `tidegate_gate_probes_total` |
+//! | opened | info: `epoch`, `pace_per_second` if it goes by one | counter `tidegate_gate_openings_total`, gauge `tidegate_gate_pace_per_second` |
+//! | the pace changed | debug: `epoch`, `pace_per_second` | gauge `tidegate_gate_pace_per_second` |
+//! | everybody is let in again | debug: `epoch` | |
+//! | shut down | info | |
+//!
+//! Two changes within microseconds, by two threads, may be told in either order; [`snapshot`](CooldownGate::snapshot) is
+//! exact. `describe_metrics` tells a recorder units and meanings.
+//!
 //! # Features
 //! None is on by default, and none changes what is there without it.
 //!
 //! | feature | adds | on top of |
 //! |---|---|---|
 //! | `tower` | `tower`: the gate as a layer | `tower-layer`, `tower-service`, `pin-project` |
+//! | `tracing` | one [event](#events-and-metrics) for each change of a gate | `tracing` |
+//! | `metrics` | the same in numbers | `metrics` |
 //! | `serde` | [`GateSnapshot`] can be written, [`Learned`] written and read | `serde` |
 //! | `http` | `ByStatus`, a judge for the layers by status and headers | `http`, `httpdate`, `humantime` |
 //! | `reqwest` | the same for the responses of reqwest | `reqwest` |
@@ -134,6 +154,7 @@ pub mod store;
 #[cfg(feature = "tower")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
 pub mod tower;
+mod voice;
 mod waiter;
 mod word;
 
@@ -149,3 +170,6 @@ pub use state::{Closing, GateSnapshot, GateState, Learned};
 #[cfg_attr(docsrs, doc(cfg(feature = "http")))]
 pub use tidegate_core::{ByStatus, ShowsStatus};
 pub use tidegate_core::{Class, Classify, HintCap, RetryHint};
+#[cfg(feature = "metrics")]
+#[cfg_attr(docsrs, doc(cfg(feature = "metrics")))]
+pub use voice::count::describe_metrics;

@@ -38,11 +38,12 @@ use std::task::Waker;
 
 use tidegate_sync::primitives::Mutex;
 
-use crate::effects::{Effects, Event, Voice};
+use crate::effects::{Effects, Event};
 use crate::error::ShutDown;
 use crate::flight::{Counts, Flight};
 use crate::line::{ByHand, Queue, Rules};
 use crate::state::{Closing, Learned};
+use crate::voice::Voice;
 use crate::waiter::{Kind, Standing, Waiter};
 use crate::word::{Phase, Word};
 

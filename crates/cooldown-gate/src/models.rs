@@ -12,11 +12,11 @@ use tidegate_sync::primitives::atomic::{AtomicBool, AtomicU64, Ordering};
 use tidegate_sync::primitives::{Arc, thread};
 
 use crate::cooldown::Cooldown;
-use crate::effects::Voice;
 use crate::line::Rules;
 use crate::machine::{Grant, Machine, Numbers};
 use crate::reopen::Reopen;
 use crate::state::Closing;
+use crate::voice::Voice;
 use crate::waiter::{Kind, Standing, Waiter, Why};
 use crate::word::{FAR, Phase, length};
 

@@ -24,7 +24,9 @@ impl Machine {
                 queue.probing = Probing::default();
             }
             match (phase, decided) {
-                (Phase::Open { .. } | Phase::Paced { .. }, Phase::Open { .. }) => {
+                (Phase::Open { .. }, _) => self.grant_all(queue, epoch, effects),
+                (Phase::Paced { .. }, Phase::Open { .. }) => {
+                    effects.tell(Event::Paced { epoch, pace: None });
                     self.grant_all(queue, epoch, effects);
                 }
                 (Phase::Paced { .. }, _) => self.grant_slot(queue, epoch, now, effects),
@@ -45,6 +47,7 @@ impl Machine {
                 queue.rearm_front(queue.slots.next, effects);
             } else if queue.is_free() && self.word.change(phase, Phase::Open { epoch }) {
                 queue.forget_free_pace();
+                effects.tell(Event::Paced { epoch, pace: None });
                 return Phase::Open { epoch };
             }
         }

@@ -56,7 +56,7 @@ impl Machine {
             // The slot that is waited for comes earlier, too.
             let sooner = before.saturating_sub(queue.interval());
             queue.slots.next = queue.slots.next.saturating_sub(sooner);
-            effects.tell(Event::Paced { epoch: queue.epoch, pace: queue.pace().unwrap_or_default() });
+            effects.tell(Event::Paced { epoch: queue.epoch, pace: queue.pace() });
         }
     }
 
@@ -123,7 +123,7 @@ impl Machine {
     fn slow(&self, queue: &mut Queue, now: u64, effects: &mut Effects) {
         let pause = queue.law.slow(now, self.flight.counts().through);
         queue.slots.next = queue.slots.next.max(after(now, pause));
-        effects.tell(Event::Paced { epoch: queue.epoch, pace: queue.pace().unwrap_or_default() });
+        effects.tell(Event::Paced { epoch: queue.epoch, pace: queue.pace() });
     }
 
     /// A pass is dropped without a word.

@@ -12,6 +12,8 @@ mod outcomes;
 mod reference;
 mod reopening;
 mod store;
+#[cfg(all(feature = "tracing", feature = "metrics"))]
+mod telling;
 #[cfg(feature = "tower")]
 mod tower;
 
