@@ -358,3 +358,6 @@ fn seconds(ticks: u64) -> f64 {
 fn ticks(seconds: f64) -> u64 {
     ((seconds * TICKS) as u64).max(1)
 }
+
+#[cfg(all(test, not(tidegate_loom)))]
+mod tests;

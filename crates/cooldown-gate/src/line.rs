@@ -12,7 +12,7 @@ use crate::reopen::{Pace, Reopen};
 use crate::waiter::{Kind, Place, Standing, Waiter, Why};
 use crate::word::{Phase, after, tick};
 
-/// How late a slot may be taken without the next one moving: what timers are late by.
+/// How late a slot may be taken without the next one moving, in ticks: what timers are late by.
 const LATE: u64 = 2_000_000;
 
 /// What was built in.
@@ -186,10 +186,11 @@ impl Queue {
         if self.is_lawful() { self.law.interval() } else { self.slots.even }
     }
 
-    /// Takes the slot that is due. Nobody gets what nobody took: only the lateness of timers is made up for.
-    pub(crate) fn take_slot(&mut self, now: u64) {
+    /// Takes the slot that is due. Nobody gets what nobody took: only the lateness of timers is made up for, to those who
+    /// waited for one.
+    pub(crate) fn take_slot(&mut self, now: u64, waited: bool) {
         let interval = self.interval();
-        let from = self.slots.next.max(now.saturating_sub(interval.max(LATE)));
+        let from = self.slots.next.max(if waited { now.saturating_sub(LATE) } else { now });
         self.slots.next = after(from, interval);
     }
 

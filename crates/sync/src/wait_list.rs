@@ -353,9 +353,22 @@ mod tests {
         assert_eq!(list.remove(new).map(|waiter| waiter.data), Some(2));
     }
 
+    #[test]
+    fn the_rank_of_the_front_is_zero_and_leavers_are_counted_until_it_moves() {
+        let mut list = WaitList::new();
+        let keys: Vec<_> = (0..4).map(|number| list.push_back(Waker::noop().clone(), number)).collect();
+        let ranks = |list: &WaitList<_>| keys.iter().map(|key| list.rank(*key)).collect::<Vec<_>>();
+        assert_eq!(ranks(&list), [0, 1, 2, 3]);
+        list.remove(keys[1]);
+        assert_eq!((list.rank(keys[2]), list.rank(keys[3])), (2, 3), "who left from between still counts");
+        list.pop_front();
+        assert_eq!((list.rank(keys[2]), list.rank(keys[3])), (0, 1));
+    }
+
     #[derive(Clone, Debug)]
     enum Op {
         Push,
+        Change(prop::sample::Index),
         Pop,
         Remove(prop::sample::Index),
         TakeAll,
@@ -364,6 +377,7 @@ mod tests {
     fn op() -> impl Strategy<Value = Op> {
         prop_oneof![
             4 => Just(Op::Push),
+            2 => any::<prop::sample::Index>().prop_map(Op::Change),
             2 => Just(Op::Pop),
             3 => any::<prop::sample::Index>().prop_map(Op::Remove),
             1 => Just(Op::TakeAll),
@@ -383,6 +397,12 @@ mod tests {
                         model.push_back((key, number));
                         keys.push(key);
                     }
+                    Op::Change(index) if !keys.is_empty() => {
+                        let key = *index.get(&keys);
+                        let expected = model.iter_mut().find(|(other, _)| *other == key);
+                        let expected = expected.map(|(_, data)| std::mem::replace(data, number));
+                        prop_assert_eq!(list.data_mut(key).map(|data| std::mem::replace(data, number)), expected);
+                    }
                     Op::Pop => {
                         let expected = model.pop_front().map(|(_, data)| data);
                         prop_assert_eq!(list.pop_front().map(|waiter| waiter.data), expected);
@@ -393,7 +413,7 @@ mod tests {
                         let expected = at.and_then(|at| model.remove(at)).map(|(_, data)| data);
                         prop_assert_eq!(list.remove(key).map(|waiter| waiter.data), expected);
                     }
-                    Op::Remove(_) => {}
+                    Op::Remove(_) | Op::Change(_) => {}
                     Op::TakeAll => {
                         let expected: Vec<_> = model.drain(..).map(|(_, data)| data).collect();
                         let taken: Vec<_> = list.take_all().into_iter().map(|waiter| waiter.data).collect();
@@ -403,6 +423,9 @@ mod tests {
                 prop_assert_eq!(list.len(), model.len());
                 prop_assert_eq!(list.front(), model.front().map(|(key, _)| *key));
                 prop_assert_eq!(list.front_data().copied(), model.front().map(|(_, data)| *data));
+                for (before, (key, _)) in model.iter().enumerate() {
+                    prop_assert!(list.rank(*key) >= before as u64);
+                }
             }
         }
     }

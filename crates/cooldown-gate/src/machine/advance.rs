@@ -112,7 +112,7 @@ impl Machine {
     fn grant_slot(&self, queue: &mut Queue, epoch: u64, now: u64, effects: &mut Effects) {
         let Some(waiting) = queue.waiters.pop_front() else { return };
         queue.law.sent(waiting.data.waited);
-        queue.take_slot(now);
+        queue.take_slot(now, waiting.data.waited);
         self.admit(waiting.data.kind);
         waiting.data.seat.give(Ok(epoch));
         effects.wakes.push(waiting.waker);

@@ -9,8 +9,10 @@ mod client;
 mod closing;
 mod map;
 mod outcomes;
+mod pacing;
 mod reference;
 mod reopening;
+mod snapshot;
 mod store;
 #[cfg(all(feature = "tracing", feature = "metrics"))]
 mod telling;
