@@ -46,24 +46,28 @@ impl Flight {
     }
 
     /// A pass is about to be granted.
+    #[inline]
     pub(crate) fn begin(&self) {
         // Ordering: Relaxed; a count that publishes nothing. It precedes the grant, so that it is never too low.
         self.0.fetch_add(OUT, Ordering::Relaxed);
     }
 
     /// A pass ends because its call went through.
+    #[inline]
     pub(crate) fn land(&self) {
         // Ordering: AcqRel; pairs with `settled` (P1).
         self.0.fetch_add(THROUGH - OUT, Ordering::AcqRel);
     }
 
     /// A pass ends otherwise; how many were out, it among them.
+    #[inline]
     pub(crate) fn end(&self) -> u32 {
         // Ordering: AcqRel; pairs with `settled` (P1).
         Counts::of(self.0.fetch_sub(OUT, Ordering::AcqRel)).out
     }
 
     /// Somebody goes through who will not report.
+    #[inline]
     pub(crate) fn slip(&self) {
         // Ordering: Relaxed; a count that publishes nothing.
         self.0.fetch_add(THROUGH, Ordering::Relaxed);

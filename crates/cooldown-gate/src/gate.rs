@@ -16,7 +16,7 @@ use crate::error::ShutDown;
 use crate::line::Rules;
 use crate::machine::Machine;
 use crate::pass::{Granted, OwnedPass, Pass};
-use crate::passing::{Passing, PassingBy, PassingOwned, Turn, Waiting};
+use crate::passing::{Passing, PassingBy, PassingOwned, Waiting};
 use crate::reopen::Reopen;
 use crate::shared::{Shared, between};
 use crate::state::{Closing, GateSnapshot, GateState, Learned};
@@ -61,8 +61,9 @@ impl CooldownGate {
     /// between this look and the call the gate may close, and a thousand tasks that look at once all see the same. Use
     /// [`try_pass`](CooldownGate::try_pass) to go by it.
     #[must_use]
+    #[inline]
     pub fn is_open(&self) -> bool {
-        self.0.machine.admits(|| self.0.now())
+        self.0.machine.is_open() || self.0.admits()
     }
 
     /// Waits for a pass; at once while the gate is open.
@@ -80,6 +81,7 @@ impl CooldownGate {
     ///
     /// # Errors
     /// [`ShutDown`] once the gate was shut down.
+    #[inline]
     pub fn pass(&self) -> Passing<'_> {
         Passing::new(&self.0)
     }
@@ -88,6 +90,7 @@ impl CooldownGate {
     ///
     /// # Errors
     /// [`ShutDown`] once the gate was shut down.
+    #[inline]
     pub fn pass_owned(&self) -> PassingOwned {
         PassingOwned::new(Arc::clone(&self.0))
     }
@@ -107,18 +110,19 @@ impl CooldownGate {
     ///
     /// # Errors
     /// [`Closed`], which says why and, where known, for how long.
+    #[inline]
     pub fn try_pass(&self) -> Result<Pass<'_>, Closed> {
         let gate: &Shared = &self.0;
-        Turn::new(gate, Kind::Reports).attempt().map(|grant| Pass(Granted::new(gate, grant)))
+        gate.attempt().map(|grant| Pass(Granted::new(gate, grant)))
     }
 
     /// As [`try_pass`](CooldownGate::try_pass), for a pass that can be moved into another task.
     ///
     /// # Errors
     /// [`Closed`], as there.
+    #[inline]
     pub fn try_pass_owned(&self) -> Result<OwnedPass, Closed> {
-        let attempt = Turn::new(&*self.0, Kind::Reports).attempt();
-        attempt.map(|grant| OwnedPass(Granted::new(Arc::clone(&self.0), grant)))
+        self.0.attempt().map(|grant| OwnedPass(Granted::new(Arc::clone(&self.0), grant)))
     }
 
     /// Blocks this thread until it has a pass. Not for use inside an async task.
@@ -139,6 +143,7 @@ impl CooldownGate {
     ///
     /// # Errors
     /// [`ShutDown`] once the gate was shut down.
+    #[inline]
     pub fn wait(&self) -> Waiting<'_> {
         Waiting::new(&self.0)
     }

@@ -18,6 +18,9 @@
 //! | paced | the line is empty and no pace was found to be needed | open |
 //! | open, paced | a pass of this epoch is throttled, or somebody closes | cooling |
 //!
+//! # The open path
+//! What an open gate does is inlined into the caller's crate, and calls what it does otherwise: one branch that is cold.
+//!
 //! # Invariants
 //! - I1: `queue.epoch` is the epoch of the latest phase that granted. It changes under the lock, together with the
 //!   word.
@@ -125,7 +128,14 @@ impl Machine {
         self.word.phase()
     }
 
+    /// Whether everybody is let in.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.word.phase(), Phase::Open { .. })
+    }
+
     /// Lets an arrival in if the gate is open: the fast path, without lock and clock.
+    #[inline]
     pub(crate) fn enter(&self, kind: Kind) -> Option<u64> {
         let Phase::Open { epoch } = self.word.phase() else { return None };
         self.admit(kind);

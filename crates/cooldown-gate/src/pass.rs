@@ -20,10 +20,12 @@ pub(crate) struct Granted<H: Deref<Target = Shared>> {
 
 impl<H: Deref<Target = Shared>> Granted<H> {
     /// Takes over a pass that the machine has counted.
+    #[inline]
     pub(crate) const fn new(gate: H, grant: Grant) -> Self {
         Self { gate, grant, reported: false }
     }
 
+    #[inline]
     fn success(mut self) {
         self.reported = true;
         self.gate.machine.success(self.grant, || self.gate.now());
@@ -35,12 +37,14 @@ impl<H: Deref<Target = Shared>> Granted<H> {
         self.gate.machine.throttled(self.grant, hint, self.gate.now())
     }
 
+    #[inline]
     fn still_valid(&self) -> bool {
         self.gate.machine.phase().granting() == Some(self.grant.epoch)
     }
 }
 
 impl<H: Deref<Target = Shared>> Drop for Granted<H> {
+    #[inline]
     fn drop(&mut self) {
         if !self.reported {
             self.gate.machine.dropped(self.grant.epoch, || self.gate.now());
@@ -60,6 +64,7 @@ macro_rules! pass {
             ///
             /// If this pass is the probe of a half-open gate, the gate [reopens](crate::Reopen), and the next strike is the
             /// first of a row again. At a paced gate it is what the pace rises by. Otherwise nothing happens.
+            #[inline]
             pub fn success(self) {
                 self.0.success();
             }
@@ -80,6 +85,7 @@ macro_rules! pass {
             ///
             /// To be asked again after a wait for something else, such as a permit, before the call is made.
             #[must_use]
+            #[inline]
             pub fn still_valid(&self) -> bool {
                 self.0.still_valid()
             }

@@ -24,11 +24,13 @@ pub(crate) struct Turn<H: Deref<Target = Shared>> {
 }
 
 impl<H: Deref<Target = Shared>> Turn<H> {
+    #[inline]
     pub(crate) const fn new(gate: H, kind: Kind) -> Self {
         Self { gate, kind, seat: None }
     }
 
     /// Lets it through if the gate is open and it does not wait yet: without lock and clock.
+    #[inline]
     pub(crate) fn enter(&self) -> Option<Grant> {
         if self.seat.is_some() {
             return None;
@@ -71,13 +73,21 @@ impl<H: Deref<Target = Shared>> Turn<H> {
     fn leave(&mut self) -> Option<u64> {
         self.seat.take().and_then(|waiter| self.gate.machine.leave(&waiter))
     }
-}
 
-impl<H: Deref<Target = Shared>> Drop for Turn<H> {
-    fn drop(&mut self) {
+    #[cold]
+    fn abandon(&mut self) {
         let granted = self.leave();
         if let (Some(epoch), Kind::Reports) = (granted, self.kind) {
             self.gate.machine.dropped(epoch, || self.gate.now());
+        }
+    }
+}
+
+impl<H: Deref<Target = Shared>> Drop for Turn<H> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.seat.is_some() {
+            self.abandon();
         }
     }
 }
@@ -116,14 +126,21 @@ struct Timed<H: Deref<Target = Shared>> {
 }
 
 impl<H: Deref<Target = Shared>> Timed<H> {
+    #[inline]
     fn new(gate: H, kind: Kind) -> Self {
         Self { turn: Turn::new(gate, kind), timer: Timer::default() }
     }
 
+    #[inline]
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Grant, ShutDown>> {
-        if let Some(grant) = self.turn.enter() {
-            return Poll::Ready(Ok(grant));
+        match self.turn.enter() {
+            Some(grant) => Poll::Ready(Ok(grant)),
+            None => self.poll_at_the_line(cx),
         }
+    }
+
+    #[cold]
+    fn poll_at_the_line(&mut self, cx: &mut Context<'_>) -> Poll<Result<Grant, ShutDown>> {
         loop {
             let now = self.turn.gate.now();
             match self.turn.look(cx, now) {
@@ -168,6 +185,7 @@ macro_rules! passing {
         pub struct $name $(<$life>)? (Timed<$holder>);
 
         impl $(<$life>)? $name $(<$life>)? {
+            #[inline]
             pub(crate) fn new(gate: $holder) -> Self {
                 Self(Timed::new(gate, Kind::Reports))
             }
@@ -176,6 +194,7 @@ macro_rules! passing {
         impl $(<$life>)? Future for $name $(<$life>)? {
             type Output = Result<$pass $(<$life>)?, ShutDown>;
 
+            #[inline]
             fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
                 let timed = &mut self.get_mut().0;
                 let grant = ready!(timed.poll(cx));

@@ -6,7 +6,10 @@ use std::time::Duration;
 use tidegate_core::HintCap;
 use tidegate_sync::Clock;
 
-use crate::machine::Machine;
+use crate::error::Closed;
+use crate::machine::{Grant, Machine};
+use crate::passing::Turn;
+use crate::waiter::Kind;
 use crate::word::{Phase, length, tick};
 
 pub(crate) struct Shared {
@@ -16,6 +19,26 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// A pass, if one can be had now.
+    #[inline]
+    pub(crate) fn attempt(&self) -> Result<Grant, Closed> {
+        match self.machine.enter(Kind::Reports) {
+            Some(epoch) => Ok(Grant { epoch, sent: None }),
+            None => self.attempt_at_the_line(),
+        }
+    }
+
+    #[cold]
+    fn attempt_at_the_line(&self) -> Result<Grant, Closed> {
+        Turn::new(self, Kind::Reports).attempt()
+    }
+
+    /// Whether a gate that is not open for everybody would let an arrival in at once.
+    #[cold]
+    pub(crate) fn admits(&self) -> bool {
+        self.machine.admits(|| self.now())
+    }
+
     /// The clock, read in ticks.
     pub(crate) fn now(&self) -> u64 {
         tick(self.clock.now())

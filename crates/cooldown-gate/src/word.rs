@@ -84,6 +84,7 @@ impl Phase {
         (phase << SHIFT) | if payload < PAYLOAD { payload } else { PAYLOAD }
     }
 
+    #[inline]
     const fn unpack(word: u64) -> Self {
         let payload = word & PAYLOAD;
         match word >> SHIFT {
@@ -119,6 +120,7 @@ impl Word {
         Self(AtomicU64::new(Phase::Open { epoch: 0 }.pack()))
     }
 
+    #[inline]
     pub(crate) fn phase(&self) -> Phase {
         // Ordering: Acquire; pairs with the Release of every change (P1).
         Phase::unpack(self.0.load(Ordering::Acquire))

@@ -135,6 +135,7 @@ impl Machine {
     }
 
     /// Counts a pass that is granted.
+    #[inline]
     pub(super) fn admit(&self, kind: Kind) {
         match kind {
             Kind::Reports => self.flight.begin(),

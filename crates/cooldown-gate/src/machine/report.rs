@@ -8,9 +8,19 @@ use crate::word::{Phase, after};
 
 impl Machine {
     /// A pass reports that it fared well.
-    pub(crate) fn success(&self, grant: Grant, now: impl FnOnce() -> u64) {
+    #[inline]
+    pub(crate) fn success(&self, grant: Grant, now: impl Fn() -> u64) {
         self.flight.land();
-        match self.word.phase() {
+        let phase = self.word.phase();
+        if !matches!(phase, Phase::Open { .. }) {
+            self.succeeded(grant, phase, &now);
+        }
+    }
+
+    /// The same at a gate that is not open.
+    #[cold]
+    fn succeeded(&self, grant: Grant, phase: Phase, now: &dyn Fn() -> u64) {
+        match phase {
             Phase::Probing { epoch } if epoch == grant.epoch => self.prove(grant, now()),
             Phase::Paced { epoch } if epoch == grant.epoch => self.landed(grant, now()),
             phase => self.ended(phase, now),
@@ -127,9 +137,18 @@ impl Machine {
     }
 
     /// A pass is dropped without a word.
-    pub(crate) fn dropped(&self, epoch: u64, now: impl FnOnce() -> u64) {
+    #[inline]
+    pub(crate) fn dropped(&self, epoch: u64, now: impl Fn() -> u64) {
         self.flight.end();
         let phase = self.word.phase();
+        if !matches!(phase, Phase::Open { .. }) {
+            self.given_back(epoch, phase, &now);
+        }
+    }
+
+    /// The same at a gate that is not open.
+    #[cold]
+    fn given_back(&self, epoch: u64, phase: Phase, now: &dyn Fn() -> u64) {
         if phase != (Phase::Probing { epoch }) {
             return self.ended(phase, now);
         }
@@ -143,7 +162,7 @@ impl Machine {
     }
 
     /// A pass of another epoch ended: if that is what a probe waits for, it goes out.
-    fn ended(&self, phase: Phase, now: impl FnOnce() -> u64) {
+    fn ended(&self, phase: Phase, now: &dyn Fn() -> u64) {
         let Phase::Cooling { deadline } = phase else { return };
         let now = now();
         if deadline <= now {
