@@ -131,13 +131,13 @@ impl Machine {
     /// Whether everybody is let in.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.word.phase(), Phase::Open { .. })
+        self.word.open().is_some()
     }
 
     /// Lets an arrival in if the gate is open: the fast path, without lock and clock.
     #[inline]
     pub(crate) fn enter(&self, kind: Kind) -> Option<u64> {
-        let Phase::Open { epoch } = self.word.phase() else { return None };
+        let epoch = self.word.open()?;
         self.admit(kind);
         Some(epoch)
     }

@@ -11,11 +11,11 @@
 //! | phase | payload | a pass is granted | meaning |
 //! |---|---|---|---|
 //! | 0 open | epoch | to everybody | never closed, or fully reopened |
-//! | 1 ready | epoch | to the next who asks, as the probe | the deadline passed, nobody waits, no probe is out |
-//! | 2 probing | epoch | to nobody (but see [`Machine`](crate::machine::Machine) on patience) | a probe is out |
-//! | 3 paced | epoch | to the longest waiter, or to an arrival if nobody waits, at each slot | reopened, but not yet for everybody at once |
-//! | 4 cooling | deadline | to nobody | closed until the deadline |
-//! | 5 shut down | 0 | to nobody | for good |
+//! | 4 ready | epoch | to the next who asks, as the probe | the deadline passed, nobody waits, no probe is out |
+//! | 5 probing | epoch | to nobody (but see [`Machine`](crate::machine::Machine) on patience) | a probe is out |
+//! | 6 paced | epoch | to the longest waiter, or to an arrival if nobody waits, at each slot | reopened, but not yet for everybody at once |
+//! | 7 cooling | deadline | to nobody | closed until the deadline |
+//! | 7 shut down | all ones | to nobody | for good |
 //!
 //! # Transitions
 //! | from | event | to | who |
@@ -26,9 +26,11 @@
 //!
 //! # Invariants
 //! - I1: the phases are numbered so that closing is the greater of two words. One `fetch_max` therefore closes an open
-//!   gate, extends a cooling one, never shortens, and leaves one that is shut down as it is.
+//!   gate, extends a cooling one, never shortens, and leaves one that is shut down as it is: being that is the deadline
+//!   that never comes.
 //! - I2: an epoch names one period in which passes were granted, and begins when the gate leaves the cooling phase. So
 //!   the open word holds it whole, and a pass learns phase and epoch from one load.
+//! - I3: the highest bit is set unless the gate is open, so that asking for that is a test of the sign.
 //!
 //! # Orderings
 //! - P1: whoever changes the word releases, whoever reads it acquires: a pass sees what was done before the gate
@@ -40,9 +42,10 @@ use tidegate_sync::primitives::atomic::{AtomicU64, Ordering};
 
 const SHIFT: u32 = 61;
 const PAYLOAD: u64 = (1 << SHIFT) - 1;
+const SHUT_DOWN: u64 = u64::MAX;
 
 /// The latest tick there is, 73 years after the gate was made: every later deadline saturates to it.
-pub(crate) const FAR: u64 = PAYLOAD;
+pub(crate) const FAR: u64 = PAYLOAD - 1;
 
 /// Where `since`, a time since the gate's clock was made, stands in ticks; saturates at [`FAR`].
 pub(crate) fn tick(since: Duration) -> u64 {
@@ -75,25 +78,26 @@ impl Phase {
     const fn pack(self) -> u64 {
         let (phase, payload) = match self {
             Self::Open { epoch } => (0, epoch),
-            Self::Ready { epoch } => (1, epoch),
-            Self::Probing { epoch } => (2, epoch),
-            Self::Paced { epoch } => (3, epoch),
-            Self::Cooling { deadline } => (4, deadline),
-            Self::ShutDown => (5, 0),
+            Self::Ready { epoch } => (4, epoch),
+            Self::Probing { epoch } => (5, epoch),
+            Self::Paced { epoch } => (6, epoch),
+            Self::Cooling { deadline } => (7, deadline),
+            Self::ShutDown => return SHUT_DOWN,
         };
-        (phase << SHIFT) | if payload < PAYLOAD { payload } else { PAYLOAD }
+        (phase << SHIFT) | if payload < FAR { payload } else { FAR }
     }
 
     #[inline]
     const fn unpack(word: u64) -> Self {
         let payload = word & PAYLOAD;
         match word >> SHIFT {
-            0 => Self::Open { epoch: payload },
-            1 => Self::Ready { epoch: payload },
-            2 => Self::Probing { epoch: payload },
-            3 => Self::Paced { epoch: payload },
-            4 => Self::Cooling { deadline: payload },
-            _ => Self::ShutDown,
+            4 => Self::Ready { epoch: payload },
+            5 => Self::Probing { epoch: payload },
+            6 => Self::Paced { epoch: payload },
+            7 if word == SHUT_DOWN => Self::ShutDown,
+            7 => Self::Cooling { deadline: payload },
+            // 1 to 3 are never written.
+            _ => Self::Open { epoch: payload },
         }
     }
 
@@ -118,6 +122,15 @@ impl Word {
     /// An open gate in epoch 0.
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(Phase::Open { epoch: 0 }.pack()))
+    }
+
+    /// The epoch, if the gate is open for everybody: the fast path of [`phase`](Word::phase).
+    #[inline]
+    pub(crate) fn open(&self) -> Option<u64> {
+        // Ordering: Acquire; pairs with the Release of every change (P1).
+        let word = self.0.load(Ordering::Acquire);
+        // An open word is its epoch (I3).
+        if word >> 63 == 0 { Some(word) } else { None }
     }
 
     #[inline]
@@ -171,6 +184,8 @@ mod tests {
     fn a_phase_survives_packing_and_a_payload_too_large_saturates() {
         for phase in ALL {
             assert_eq!(Phase::unpack(phase.pack()), phase);
+            let open = if let Phase::Open { epoch } = phase { Some(epoch) } else { None };
+            assert_eq!(at(phase).open(), open);
         }
         let far = Phase::Cooling { deadline: u64::MAX };
         assert_eq!(Phase::unpack(far.pack()), Phase::Cooling { deadline: FAR });

@@ -11,16 +11,15 @@ impl Machine {
     #[inline]
     pub(crate) fn success(&self, grant: Grant, now: impl Fn() -> u64) {
         self.flight.land();
-        let phase = self.word.phase();
-        if !matches!(phase, Phase::Open { .. }) {
-            self.succeeded(grant, phase, &now);
+        if self.word.open().is_none() {
+            self.succeeded(grant, &now);
         }
     }
 
     /// The same at a gate that is not open.
     #[cold]
-    fn succeeded(&self, grant: Grant, phase: Phase, now: &dyn Fn() -> u64) {
-        match phase {
+    fn succeeded(&self, grant: Grant, now: &dyn Fn() -> u64) {
+        match self.word.phase() {
             Phase::Probing { epoch } if epoch == grant.epoch => self.prove(grant, now()),
             Phase::Paced { epoch } if epoch == grant.epoch => self.landed(grant, now()),
             phase => self.ended(phase, now),
@@ -140,15 +139,15 @@ impl Machine {
     #[inline]
     pub(crate) fn dropped(&self, epoch: u64, now: impl Fn() -> u64) {
         self.flight.end();
-        let phase = self.word.phase();
-        if !matches!(phase, Phase::Open { .. }) {
-            self.given_back(epoch, phase, &now);
+        if self.word.open().is_none() {
+            self.given_back(epoch, &now);
         }
     }
 
     /// The same at a gate that is not open.
     #[cold]
-    fn given_back(&self, epoch: u64, phase: Phase, now: &dyn Fn() -> u64) {
+    fn given_back(&self, epoch: u64, now: &dyn Fn() -> u64) {
+        let phase = self.word.phase();
         if phase != (Phase::Probing { epoch }) {
             return self.ended(phase, now);
         }
