@@ -9,8 +9,9 @@ use std::task::{Context, Poll, Waker};
 use tidegate_sync::primitives::Arc;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::core::{Asked, Grant, Joined, Left, Place};
+use crate::core::{Asked, Joined, Left, Place};
 use crate::error::{AcquireByError, Closed, TryAcquireError};
+use crate::front::Grant;
 use crate::permit::{Held, OwnedPermit, Permit};
 use crate::semaphore::Shared;
 
@@ -39,8 +40,7 @@ impl<H: Deref<Target = Shared> + Clone> Waiting<H> {
     /// Gives up, unless the answer is there already.
     pub(crate) fn leave(&mut self) -> Option<Result<Held<H>, Closed>> {
         let place = self.place.take()?;
-        // In a statement of its own: the lock is released before the waker goes.
-        let left = self.shared.core.lock().leave(place);
+        let left = self.shared.locked(|core| core.leave(place));
         match left {
             Left::Answered(answer) => Some(self.accept(answer)),
             Left::Waiting(waker) => {
@@ -56,15 +56,14 @@ impl<H: Deref<Target = Shared> + Clone> Waiting<H> {
     }
 
     fn join(&mut self, waker: &Waker) -> Option<Result<Grant, Closed>> {
-        // Without a waker first: cloned outside the lock, and only by those who wait.
-        let taken = self.shared.core.lock().try_take();
-        match taken {
+        match self.shared.try_take() {
             Ok(grant) => return Some(Ok(grant)),
             Err(TryAcquireError::Closed) => return Some(Err(Closed)),
             Err(TryAcquireError::NoPermits) => {}
         }
+        // Cloned outside the lock, and only by those who wait.
         let waker = waker.clone();
-        let joined = self.shared.core.lock().join(waker);
+        let joined = self.shared.locked(|core| core.join(waker));
         match joined {
             Joined::Answered(answer, _waker) => Some(answer),
             Joined::Waiting(place) => {
@@ -75,13 +74,13 @@ impl<H: Deref<Target = Shared> + Clone> Waiting<H> {
     }
 
     fn ask(&self, place: Place, waker: &Waker) -> Option<Result<Grant, Closed>> {
-        let asked = self.shared.core.lock().ask(place, waker);
+        let asked = self.shared.locked(|core| core.ask(place, waker));
         match asked {
             Asked::Answered(answer) => Some(answer),
             Asked::Waiting => None,
             Asked::Moved => {
                 let waker = waker.clone();
-                let (_spare, answer) = self.shared.core.lock().renew(place, waker);
+                let (_spare, answer) = self.shared.locked(|core| core.renew(place, waker));
                 answer
             }
         }

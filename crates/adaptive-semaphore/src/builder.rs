@@ -7,7 +7,8 @@ use std::ops::RangeInclusive;
 use tidegate_sync::primitives::Mutex;
 
 use crate::change::Change;
-use crate::core::Core;
+use crate::core::State;
+use crate::front::Front;
 use crate::limit::{Limit, Ramp};
 use crate::semaphore::{AdaptiveSemaphore, Listener, Shared};
 
@@ -70,7 +71,7 @@ impl Builder {
     }
 
     /// Where the limit may go: `1..=32` unless set. A lower bound of 0 counts as 1, an upper bound below the lower one
-    /// as equal to it.
+    /// as equal to it, one above [`MAX_LIMIT`](AdaptiveSemaphore::MAX_LIMIT) as that.
     pub fn bounds(mut self, bounds: RangeInclusive<usize>) -> Self {
         (self.min, self.max) = (Some(*bounds.start()), Some(*bounds.end()));
         self
@@ -111,8 +112,14 @@ impl Builder {
             Algorithm::Ramp(ramp) => Box::new(ramp),
             Algorithm::Other(other) => other,
         };
-        let core = Mutex::new(Core::new(self.initial, &range, algorithm));
-        AdaptiveSemaphore::from_shared(Shared { core, on_change: self.on_change, name: self.name })
+        let interest = algorithm.interest();
+        let (state, limit) = State::new(self.initial, &range, algorithm);
+        AdaptiveSemaphore::from_shared(Shared {
+            front: Front::new(limit, interest),
+            state: Mutex::new(state),
+            on_change: self.on_change,
+            name: self.name,
+        })
     }
 }
 

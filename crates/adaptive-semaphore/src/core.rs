@@ -1,4 +1,4 @@
-//! The state of a semaphore, and the rules that no algorithm can break. Knows neither the lock around it nor tasks.
+//! What a semaphore does under its lock, and the rules that no algorithm can break. Knows neither the lock nor tasks.
 //!
 //! # States of an acquire
 //! | state | where it stands | who moves it on |
@@ -8,18 +8,18 @@
 //! | refused | absent, ticket > `granted`: [`Core::close`] took it out | its next poll says so |
 //!
 //! # Transitions
-//! A permit is taken by [`Core::try_take`] or handed over by [`Core::hand_out`]; it comes back by [`Core::release`] with
-//! its outcome or, if nobody took it up, by [`Core::cancel`]. [`Core::hand_out`] ends every transition that can free a permit.
-//! Nothing leads out of `closed`.
+//! A permit is taken without the lock by [`Front`], by [`Core::join`], or handed over: by one that comes back
+//! ([`Core::take_back`]) or by a limit that is raised ([`Core::put_limit`]). It comes back without the lock, by [`Core::release`] with
+//! its outcome or, if nobody took it up, by [`Core::cancel`]. Nothing leads out of `closed`.
 //!
 //! # Invariants
-//! - I1: `held` grows only where it is less than `limit`, and falls by one for each permit that comes back. Nothing else
-//!   touches it: a lower limit is paid off by the permits as they return, with no debt to remember.
-//! - I2: somebody waits only while `held >= limit` and the semaphore is open. So a newcomer who sees `held < limit`
-//!   overtakes nobody, and who waits was held back by the limit.
+//! - I1: a permit is granted only where fewer than `limit` are out: the [word](crate::word) sees to it, or it is one that
+//!   would come back otherwise. A lower limit is paid off by the permits as they return, with no debt to remember.
+//! - I2: somebody waits only while at least `limit` permits are out and the semaphore is open. So a newcomer who finds
+//!   one overtakes nobody, and who waits was held back by the limit. While somebody waits, the word is watched.
 //! - I3: tickets rise in the order of the queue, so those granted are exactly the tickets up to `granted` that were not
 //!   cancelled.
-//! - I4: `1 <= min <= limit <= max`.
+//! - I4: `1 <= min <= limit <= max <= MOST`.
 //! - I5: a sample reaches the algorithm only if its permit was taken in the present epoch, and, if it is tagged, with a
 //!   tag above that of the last cut that had one. A cut begins an epoch. So of all permits that were out at a cut, none
 //!   can cut again or grow the limit; neither can a later one that still carries the old tag.
@@ -27,22 +27,28 @@
 
 use std::ops::RangeInclusive;
 use std::task::Waker;
+use std::time::Duration;
 
 use tidegate_core::Outcome;
 use tidegate_sync::{WaitKey, WaitList, WakeBatch};
 
 use crate::change::{Cause, Change};
 use crate::error::{Closed, TryAcquireError};
-use crate::limit::{Limit, Sample};
+use crate::front::{Front, Grant};
+use crate::limit::{Interest, Limit, Sample};
 use crate::summary::{PerfSummary, Snapshot, Tally};
+use crate::word::{MOST, View};
 
-/// The whole state, to be kept in a mutex.
-pub(crate) struct Core {
-    limit: usize,
+/// The state, under the lock, and what everybody sees of it.
+pub(crate) struct Core<'a> {
+    pub(crate) front: &'a Front,
+    pub(crate) state: &'a mut State,
+}
+
+/// What the lock protects.
+pub(crate) struct State {
     min: usize,
     max: usize,
-    held: usize,
-    closed: bool,
     /// Who waits for a permit, each with its ticket.
     waiters: WaitList<u64>,
     /// The last ticket given out.
@@ -51,28 +57,30 @@ pub(crate) struct Core {
     granted: u64,
     /// Who waits until nothing is in flight.
     idle: WaitList,
-    epoch: u64,
-    /// The tag of the last cut whose permit had one.
-    tagged_cut: Option<u64>,
     algorithm: Box<dyn Limit>,
     tally: Tally,
 }
 
-/// What a permit knows about itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Grant {
-    own: u64,
-    tag: Option<u64>,
-    saturated: bool,
-}
-
-impl Grant {
-    pub(crate) fn epoch(&self) -> u64 {
-        self.tag.unwrap_or(self.own)
-    }
-
-    pub(crate) fn tag(&mut self, epoch: u64) {
-        self.tag = Some(epoch);
+impl State {
+    /// The state of a semaphore with such a limit, and the limit taken into its bounds.
+    pub(crate) fn new(
+        initial: usize,
+        bounds: &RangeInclusive<usize>,
+        algorithm: Box<dyn Limit>,
+    ) -> (Self, usize) {
+        let (min, max) = ordered(bounds);
+        let limit = initial.clamp(min, max);
+        let state = Self {
+            min,
+            max,
+            waiters: WaitList::new(),
+            ticket: 0,
+            granted: 0,
+            idle: WaitList::new(),
+            algorithm,
+            tally: Tally::new(limit),
+        };
+        (state, limit)
     }
 }
 
@@ -111,60 +119,23 @@ pub(crate) enum Left {
     Waiting(Waker),
 }
 
-impl Core {
-    pub(crate) fn new(initial: usize, bounds: &RangeInclusive<usize>, algorithm: Box<dyn Limit>) -> Self {
-        let (min, max) = ordered(bounds);
-        let limit = initial.clamp(min, max);
-        Self {
-            limit,
-            min,
-            max,
-            held: 0,
-            closed: false,
-            waiters: WaitList::new(),
-            ticket: 0,
-            granted: 0,
-            idle: WaitList::new(),
-            epoch: 0,
-            tagged_cut: None,
-            algorithm,
-            tally: Tally::new(limit),
-        }
-    }
-
-    pub(crate) fn limit(&self) -> usize {
-        self.limit
-    }
-
-    pub(crate) fn in_flight(&self) -> usize {
-        self.held
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closed
-    }
-
-    /// Takes a free permit. Overtakes nobody (I2).
-    pub(crate) fn try_take(&mut self) -> Result<Grant, TryAcquireError> {
-        if self.closed {
-            return Err(TryAcquireError::Closed);
-        }
-        if self.held >= self.limit {
-            return Err(TryAcquireError::NoPermits);
-        }
-        self.occupy();
-        Ok(self.grant(false))
+impl Core<'_> {
+    /// Notes that more permits are out than ever before.
+    pub(crate) fn note(&mut self, view: View) {
+        self.front.note_peak(view.out());
+        self.state.tally.occupied(view.out(), || self.front.now());
     }
 
     /// Takes a free permit or a place in the queue.
     pub(crate) fn join(&mut self, waker: Waker) -> Joined {
-        match self.try_take() {
-            Ok(grant) => Joined::Answered(Ok(grant), waker),
+        match self.front.word.take_or_watch() {
+            Ok(view) => Joined::Answered(Ok(self.grant(view, false)), waker),
             Err(TryAcquireError::Closed) => Joined::Answered(Err(Closed), waker),
             Err(TryAcquireError::NoPermits) => {
-                self.ticket += 1;
-                let key = self.waiters.push_back(waker, self.ticket);
-                Joined::Waiting(Place { key, ticket: self.ticket })
+                self.state.ticket += 1;
+                let ticket = self.state.ticket;
+                let key = self.state.waiters.push_back(waker, ticket);
+                Joined::Waiting(Place { key, ticket })
             }
         }
     }
@@ -173,14 +144,14 @@ impl Core {
     pub(crate) fn ask(&mut self, place: Place, waker: &Waker) -> Asked {
         match self.answer(place) {
             Some(answer) => Asked::Answered(answer),
-            None if self.waiters.will_wake(place.key, waker) => Asked::Waiting,
+            None if self.state.waiters.will_wake(place.key, waker) => Asked::Waiting,
             None => Asked::Moved,
         }
     }
 
     /// Leaves a new waker and says whether there is an answer by now. The waker that is not kept comes back.
     pub(crate) fn renew(&mut self, place: Place, waker: Waker) -> (Waker, Option<Result<Grant, Closed>>) {
-        match self.waiters.renew(place.key, waker) {
+        match self.state.waiters.renew(place.key, waker) {
             Ok(spare) => (spare, None),
             Err(spare) => (spare, self.answer(place)),
         }
@@ -188,8 +159,11 @@ impl Core {
 
     /// Ends an acquire whose time is up: out of the queue, or with the answer it already had.
     pub(crate) fn leave(&mut self, place: Place) -> Left {
-        match self.waiters.remove(place.key) {
-            Some(waiter) => Left::Waiting(waiter.waker),
+        match self.state.waiters.remove(place.key) {
+            Some(waiter) => {
+                self.unwatch();
+                Left::Waiting(waiter.waker)
+            }
             None => Left::Answered(self.collect(place)),
         }
     }
@@ -197,74 +171,76 @@ impl Core {
     /// Ends an acquire that nobody wants any more: out of the queue, or its permit to the next in line. Its waker comes
     /// back.
     pub(crate) fn cancel(&mut self, place: Place, effects: &mut Effects) -> Option<Waker> {
-        let waiter = self.waiters.remove(place.key);
-        if waiter.is_none() && self.was_granted(place) {
-            self.held -= 1;
-            self.hand_out(effects);
+        let waiter = self.state.waiters.remove(place.key);
+        if waiter.is_some() {
+            self.unwatch();
+        } else if self.was_granted(place) {
+            self.take_back(effects);
         }
         waiter.map(|waiter| waiter.waker)
     }
 
     fn answer(&mut self, place: Place) -> Option<Result<Grant, Closed>> {
-        if self.waiters.contains(place.key) { None } else { Some(self.collect(place)) }
+        if self.state.waiters.contains(place.key) { None } else { Some(self.collect(place)) }
     }
 
     /// The answer of an acquire that is no longer in the queue.
     fn collect(&mut self, place: Place) -> Result<Grant, Closed> {
-        if self.was_granted(place) { Ok(self.grant(true)) } else { Err(Closed) }
+        if self.was_granted(place) { Ok(self.grant(self.front.word.view(), true)) } else { Err(Closed) }
     }
 
     /// Whether an acquire that is no longer in the queue was granted (I3).
     fn was_granted(&self, place: Place) -> bool {
-        place.ticket <= self.granted
+        place.ticket <= self.state.granted
     }
 
-    /// The papers of a permit that was counted into `held`. Work begins now, so it belongs to the present epoch, also if
-    /// the permit was handed over in an earlier one.
-    fn grant(&mut self, waited: bool) -> Grant {
-        self.tally.granted(waited);
-        Grant { own: self.epoch, tag: None, saturated: waited || self.held >= self.limit }
-    }
-
-    fn occupy(&mut self) {
-        self.held += 1;
-        self.tally.occupied(self.held);
+    /// The papers of a permit. Work begins now, so it belongs to the present epoch, also if the permit was handed over
+    /// in an earlier one.
+    fn grant(&mut self, view: View, waited: bool) -> Grant {
+        self.state.tally.waited(waited);
+        if self.front.is_peak(view) {
+            self.note(view);
+        }
+        self.front.grant(view, waited)
     }
 
     /// A permit comes back with what it learned.
     pub(crate) fn release(&mut self, grant: Grant, outcome: Outcome, effects: &mut Effects) {
+        let view = self.front.word.view();
+        let latency = grant.began.map(|began| {
+            self.front.end_timing();
+            Duration::from_nanos(self.front.now().saturating_sub(began))
+        });
         let sample = Sample {
             outcome,
-            limit: self.limit,
-            in_flight: self.held,
-            saturated: grant.saturated || self.held >= self.limit,
+            limit: view.limit(),
+            in_flight: view.out(),
+            saturated: grant.saturated || view.is_full(),
             epoch: grant.epoch(),
+            latency,
         };
-        let stale = self.is_stale(&grant);
-        self.tally.ended(outcome, stale, sample.saturated);
-        self.held -= 1;
-        let settling = Settling { core: self, effects };
-        if !stale && matches!(outcome, Outcome::Success | Outcome::Overload) {
-            settling.core.learn(&sample, grant.tag, settling.effects);
+        if view.is_count_full() {
+            self.state.tally.succeeded(self.front.word.fold());
         }
-    }
-
-    pub(crate) fn is_stale(&self, grant: &Grant) -> bool {
-        let cut_already = match (grant.tag, self.tagged_cut) {
-            (Some(tag), Some(cut)) => tag <= cut,
-            _ => false,
-        };
-        cut_already || grant.own != self.epoch
+        let stale = self.front.is_stale(&grant);
+        self.state.tally.ended(outcome, stale, sample.saturated);
+        let returning = Returning { core: self, effects };
+        let verdict = matches!(outcome, Outcome::Success | Outcome::Overload);
+        if verdict && !stale && returning.core.front.interest != Interest::Nothing {
+            returning.core.learn(&sample, grant.its_tag(), returning.effects);
+        }
     }
 
     /// Asks the algorithm and holds its answer to the rules.
     fn learn(&mut self, sample: &Sample, tag: Option<u64>, effects: &mut Effects) {
-        let answer = self.algorithm.on_sample(sample);
+        let answer = self.state.algorithm.on_sample(sample);
         let may_grow = sample.saturated && sample.outcome == Outcome::Success;
-        if answer < self.limit {
+        if answer < sample.limit {
             self.put_limit(answer, Cause::Cut, effects);
-            self.tally.cut();
-            self.tagged_cut = self.tagged_cut.max(tag);
+            self.state.tally.cut();
+            if let Some(tag) = tag {
+                self.front.cut(tag);
+            }
             self.begin_epoch();
         } else if may_grow {
             self.put_limit(answer, Cause::Grown, effects);
@@ -273,95 +249,123 @@ impl Core {
 
     /// Begins an epoch: what is out now is stale from here on.
     pub(crate) fn begin_epoch(&mut self) -> u64 {
-        self.epoch += 1;
-        self.algorithm.on_epoch(self.epoch);
-        self.epoch
+        let epoch = self.front.begin_epoch();
+        self.state.algorithm.on_epoch(epoch);
+        epoch
     }
 
     pub(crate) fn set_limit(&mut self, limit: usize, effects: &mut Effects) -> usize {
         self.put_limit(limit, Cause::Set, effects);
-        let settling = Settling { core: self, effects };
-        settling.core.algorithm.on_limit_set(settling.core.limit);
-        settling.core.limit
+        let limit = self.front.word.view().limit();
+        self.state.algorithm.on_limit_set(limit);
+        limit
     }
 
     pub(crate) fn set_bounds(&mut self, bounds: &RangeInclusive<usize>, effects: &mut Effects) -> usize {
-        (self.min, self.max) = ordered(bounds);
-        self.set_limit(self.limit, effects)
+        (self.state.min, self.state.max) = ordered(bounds);
+        self.set_limit(self.front.word.view().limit(), effects)
     }
 
-    /// The only place where the limit moves (I4).
+    /// The only place where the limit moves (I4). Those who then fit are served in the same step (I2).
     fn put_limit(&mut self, wanted: usize, cause: Cause, effects: &mut Effects) {
-        let limit = wanted.clamp(self.min, self.max);
-        if limit == self.limit {
+        let (from, to) = (self.front.word.view().limit(), wanted.clamp(self.state.min, self.state.max));
+        if from == to {
             return;
         }
-        let number = self.tally.limit_changed(self.limit, limit, cause);
-        effects.change = Some(Change { number, from: self.limit, to: limit, cause, epoch: self.epoch });
-        self.limit = limit;
+        let number = self.state.tally.limit_changed(from, to, cause, self.front.now());
+        effects.change = Some(Change { number, from, to, cause, epoch: self.front.epoch() });
+        for _ in 0..self.front.word.set_limit(to, self.state.waiters.len()) {
+            self.hand_over(effects);
+        }
+        self.unwatch();
     }
 
-    /// Hands free permits to those who wait, oldest first (I1, I2, I3), and wakes who waits for idleness.
-    fn hand_out(&mut self, effects: &mut Effects) {
-        while self.held < self.limit {
-            let Some(waiter) = self.waiters.pop_front() else { break };
-            self.occupy();
-            self.granted = waiter.data;
+    /// A permit that is counted goes to the longest waiting, if somebody waits.
+    fn hand_over(&mut self, effects: &mut Effects) {
+        if let Some(waiter) = self.state.waiters.pop_front() {
+            self.state.granted = waiter.data;
             effects.wakes.push(waiter.waker);
         }
-        if self.held == 0 {
-            effects.wakes.extend(self.idle.take_all());
+    }
+
+    /// A permit comes back: to the longest waiting if the limit has room for it, and wakes who waits for idleness.
+    fn take_back(&mut self, effects: &mut Effects) {
+        let view = self.front.word.view();
+        if self.state.waiters.is_empty() || view.out() > view.limit() {
+            if self.front.word.give_back() == 0 {
+                effects.wakes.extend(self.state.idle.take_all());
+            }
+        } else {
+            self.hand_over(effects);
+        }
+        self.unwatch();
+    }
+
+    /// Lets permits come back without the lock again, if nobody waits for any.
+    fn unwatch(&mut self) {
+        if self.state.waiters.is_empty() && self.state.idle.is_empty() {
+            self.front.word.unwatch();
         }
     }
 
     /// Refuses everybody who waits, and every newcomer from now on. Permits that are out stay out.
     pub(crate) fn close(&mut self, effects: &mut Effects) {
-        self.closed = true;
-        effects.wakes.extend(self.waiters.take_all());
+        self.front.word.close();
+        effects.wakes.extend(self.state.waiters.take_all());
+        self.unwatch();
     }
 
     /// Waits for idleness; hands the waker back if nothing is in flight.
     pub(crate) fn join_idle(&mut self, waker: Waker) -> Result<WaitKey, Waker> {
-        if self.held == 0 { Err(waker) } else { Ok(self.idle.push_back(waker, ())) }
+        if self.front.word.watch_if_out() { Ok(self.state.idle.push_back(waker, ())) } else { Err(waker) }
     }
 
-    /// Who waits for idleness; a key that is no longer in it saw it.
-    pub(crate) fn idle(&mut self) -> &mut WaitList {
-        &mut self.idle
+    /// Leaves a new waker for idleness; it comes back if it was seen meanwhile.
+    pub(crate) fn renew_idle(&mut self, key: WaitKey, waker: Waker) -> Result<Waker, Waker> {
+        self.state.idle.renew(key, waker)
+    }
+
+    /// Waits for idleness no longer. Its waker comes back, if it was not woken.
+    pub(crate) fn leave_idle(&mut self, key: WaitKey) -> Option<Waker> {
+        let waiter = self.state.idle.remove(key);
+        self.unwatch();
+        waiter.map(|waiter| waiter.waker)
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
+        let view = self.front.word.view();
         Snapshot {
-            limit: self.limit,
-            min: self.min,
-            max: self.max,
-            in_flight: self.held,
-            waiting: self.waiters.len(),
-            epoch: self.epoch,
-            closed: self.closed,
+            limit: view.limit(),
+            min: self.state.min,
+            max: self.state.max,
+            in_flight: view.out(),
+            waiting: self.state.waiters.len(),
+            epoch: self.front.epoch(),
+            closed: view.is_closed(),
         }
     }
 
-    pub(crate) fn summary(&self) -> PerfSummary {
-        self.tally.summary(self.limit, self.epoch)
+    pub(crate) fn summary(&mut self, now: u64) -> PerfSummary {
+        self.state.tally.succeeded(self.front.word.fold());
+        self.state.tally.summary(self.front.word.view(), self.front.epoch(), now)
     }
 }
 
-/// Hands out what became free when it goes, also when the algorithm panics: nobody may be left waiting beside a free
+/// A permit that comes back when this goes, also when the algorithm panics: nobody may be left waiting beside a free
 /// permit (I2).
-struct Settling<'a> {
-    core: &'a mut Core,
+struct Returning<'a, 'b> {
+    core: &'a mut Core<'b>,
     effects: &'a mut Effects,
 }
 
-impl Drop for Settling<'_> {
+impl Drop for Returning<'_, '_> {
     fn drop(&mut self) {
-        self.core.hand_out(self.effects);
+        self.core.take_back(self.effects);
     }
 }
 
-/// Bounds as they hold: at least 1, and the upper one at least the lower one.
+/// Bounds as they hold: at least 1, at most [`MOST`], and the upper one at least the lower one.
 fn ordered(bounds: &RangeInclusive<usize>) -> (usize, usize) {
-    let min = (*bounds.start()).max(1);
-    (min, (*bounds.end()).max(min))
+    let min = (*bounds.start()).clamp(1, MOST);
+    (min, (*bounds.end()).clamp(min, MOST))
 }

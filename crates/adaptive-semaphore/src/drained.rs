@@ -29,15 +29,14 @@ impl Future for Drained<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let waker = cx.waker().clone();
-        // In statements of their own: the lock is released before a waker goes.
         let waiting = match self.key {
             None => {
-                let joined = self.shared.core.lock().join_idle(waker);
+                let joined = self.shared.locked(|core| core.join_idle(waker));
                 self.key = joined.ok();
                 self.key.is_some()
             }
             Some(key) => {
-                let renewed = self.shared.core.lock().idle().renew(key, waker);
+                let renewed = self.shared.locked(|core| core.renew_idle(key, waker));
                 renewed.is_ok()
             }
         };
@@ -52,7 +51,7 @@ impl Future for Drained<'_> {
 impl Drop for Drained<'_> {
     fn drop(&mut self) {
         if let Some(key) = self.key {
-            let _waiter = self.shared.core.lock().idle().remove(key);
+            let _waker = self.shared.locked(|core| core.leave_idle(key));
         }
     }
 }

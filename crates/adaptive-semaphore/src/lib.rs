@@ -67,9 +67,10 @@
 //! fail an acquire. A panic while a permit is held gives it back as [`Ignored`](Outcome::Ignored).
 //!
 //! # Performance
-//! Acquire and release are one short critical section each; without waiters neither allocates, and neither reads a clock
-//! after the first permit but when the limit moves. A waiter takes 40 bytes in a list whose slots are reused, beside its
-//! future of 40.
+//! While permits are left, acquire and success are one compare-and-swap each: no lock, no allocation, no clock. The lock is
+//! taken when somebody waits, and for what may move the limit: an overload, and a success while saturated. The clock is read
+//! when the limit moves, and twice a round trip for an algorithm that [wants latencies](Interest::Latency). A waiter takes
+//! 40 bytes in a list whose slots are reused, beside its future of 40.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod acquire;
@@ -79,6 +80,7 @@ mod core;
 mod drained;
 mod env;
 mod error;
+mod front;
 mod limit;
 #[cfg(test)]
 mod models;
@@ -86,13 +88,14 @@ mod permit;
 mod rounds;
 mod semaphore;
 mod summary;
+mod word;
 
 pub use acquire::{Acquire, AcquireBy, AcquireOwned};
 pub use builder::Builder;
 pub use change::{Cause, Change};
 pub use drained::Drained;
 pub use error::{AcquireByError, Closed, ConfigError, TryAcquireError};
-pub use limit::{Fixed, Limit, Ramp, Sample};
+pub use limit::{Fixed, Interest, Limit, Ramp, Sample};
 pub use permit::{OwnedPermit, Permit};
 pub use rounds::round_concurrency;
 pub use semaphore::AdaptiveSemaphore;

@@ -1,11 +1,14 @@
 //! The algorithms that find the limit, and the seam for your own.
 
+use std::time::Duration;
+
 use tidegate_core::Outcome;
 
 /// One attempt's verdict, as an algorithm gets it.
 ///
-/// Only attempts that say something about capacity become samples: those that ended in
-/// [`Success`](Outcome::Success) or [`Overload`](Outcome::Overload) and are not stale.
+/// Only attempts that say something about capacity become samples: of those that are not stale, each
+/// [`Overload`](Outcome::Overload), each [`Success`](Outcome::Success) that was saturated, and, of the others, those whose
+/// time was taken. What is none is counted without the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sample {
@@ -20,13 +23,16 @@ pub struct Sample {
     pub saturated: bool,
     /// The epoch of the permit: its tag if it has one, else the semaphore's epoch when it was taken.
     pub epoch: u64,
+    /// How long the attempt took, if its time was taken: for one permit at a time, and only where the algorithm
+    /// [wants it](Limit::interest).
+    pub latency: Option<Duration>,
 }
 
 impl Sample {
     /// A sample to test an algorithm with: saturated, `limit` permits out, epoch 0.
     #[must_use]
     pub fn new(outcome: Outcome, limit: usize) -> Self {
-        Self { outcome, limit, in_flight: limit, saturated: true, epoch: 0 }
+        Self { outcome, limit, in_flight: limit, saturated: true, epoch: 0, latency: None }
     }
 }
 
@@ -63,6 +69,11 @@ pub trait Limit: Send + 'static {
     /// The limit that should be in force after `sample`; `sample.limit` to leave it as it is.
     fn on_sample(&mut self, sample: &Sample) -> usize;
 
+    /// What it wants to hear of: [`Interest::Verdicts`] unless said otherwise. Asked once, when the semaphore is built.
+    fn interest(&self) -> Interest {
+        Interest::Verdicts
+    }
+
     /// A new epoch began: after a cut of this algorithm's own, or by
     /// [`begin_epoch`](crate::AdaptiveSemaphore::begin_epoch). Samples of older ones will not come any more.
     fn on_epoch(&mut self, epoch: u64) {
@@ -75,7 +86,23 @@ pub trait Limit: Send + 'static {
     }
 }
 
+/// What an algorithm wants to hear of. Whatever it is not interested in costs no lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Interest {
+    /// Nothing: [`on_sample`](Limit::on_sample) is not called.
+    Nothing,
+    /// Overloads, and successes that were saturated.
+    Verdicts,
+    /// The same, and how long attempts take: one at a time is timed, about one a round trip.
+    Latency,
+}
+
 impl<L: Limit + ?Sized> Limit for Box<L> {
+    fn interest(&self) -> Interest {
+        (**self).interest()
+    }
+
     fn on_sample(&mut self, sample: &Sample) -> usize {
         (**self).on_sample(sample)
     }
@@ -94,6 +121,10 @@ impl<L: Limit + ?Sized> Limit for Box<L> {
 pub struct Fixed;
 
 impl Limit for Fixed {
+    fn interest(&self) -> Interest {
+        Interest::Nothing
+    }
+
     fn on_sample(&mut self, sample: &Sample) -> usize {
         sample.limit
     }

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use tidegate_core::Outcome;
 use tidegate_sync::primitives::Arc;
 
-use crate::core::Grant;
+use crate::front::Grant;
 use crate::semaphore::Shared;
 
 /// A permit, held. It comes back when dropped, with the outcome it has by then.
@@ -17,19 +17,26 @@ pub(crate) struct Held<H: Deref<Target = Shared>> {
 }
 
 impl<H: Deref<Target = Shared>> Held<H> {
+    #[inline]
     pub(crate) fn new(shared: H, grant: Grant) -> Self {
         Self { shared, grant, outcome: Outcome::Ignored }
     }
 
     fn is_stale(&self) -> bool {
-        self.shared.core.lock().is_stale(&self.grant)
+        self.shared.front.is_stale(&self.grant)
+    }
+
+    fn restart_clock(&mut self) {
+        if self.grant.began.is_some() {
+            self.grant.began = Some(self.shared.front.now());
+        }
     }
 }
 
 impl<H: Deref<Target = Shared>> Drop for Held<H> {
+    #[inline]
     fn drop(&mut self) {
-        let (grant, outcome) = (self.grant, self.outcome);
-        self.shared.change(|core, effects| core.release(grant, outcome, effects));
+        self.shared.release(self.grant, self.outcome);
     }
 }
 
@@ -40,6 +47,7 @@ macro_rules! permit {
         pub struct $name $(<$life>)? (Held<$hold>);
 
         impl $(<$life>)? $name $(<$life>)? {
+            #[inline]
             pub(crate) fn new(held: Held<$hold>) -> Self {
                 Self(held)
             }
@@ -65,7 +73,14 @@ macro_rules! permit {
                 self.0.is_stale()
             }
 
+            /// The attempt begins now: what came before shall not count into its [latency](crate::Sample::latency). No
+            /// clock is read unless this permit's time is taken.
+            pub fn restart_clock(&mut self) {
+                self.0.restart_clock();
+            }
+
             /// Gives the permit back: there was capacity.
+            #[inline]
             pub fn success(mut self) {
                 self.0.outcome = Outcome::Success;
             }

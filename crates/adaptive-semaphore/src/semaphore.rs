@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use tidegate_core::Outcome;
 use tidegate_sync::parker;
 use tidegate_sync::primitives::{Arc, Mutex};
 use tokio::time::Instant;
@@ -10,11 +11,13 @@ use tokio::time::Instant;
 use crate::acquire::{Acquire, AcquireBy, AcquireOwned};
 use crate::builder::Builder;
 use crate::change::Change;
-use crate::core::{Core, Effects};
+use crate::core::{Core, Effects, State};
 use crate::drained::Drained;
 use crate::error::{Closed, ConfigError, TryAcquireError};
+use crate::front::{Front, Grant};
 use crate::permit::{Held, OwnedPermit, Permit};
 use crate::summary::{PerfSummary, Snapshot};
+use crate::word::{MOST, View};
 
 /// A first-in-first-out semaphore whose limit is found, not guessed.
 ///
@@ -27,7 +30,8 @@ pub struct AdaptiveSemaphore {
 /// What the handles, futures and permits of one semaphore share. The mutex is the only lock; nothing of the user's runs
 /// under it but the algorithm.
 pub(crate) struct Shared {
-    pub(crate) core: Mutex<Core>,
+    pub(crate) front: Front,
+    pub(crate) state: Mutex<State>,
     pub(crate) on_change: Option<Listener>,
     pub(crate) name: Option<Box<str>>,
 }
@@ -36,11 +40,44 @@ pub(crate) struct Shared {
 pub(crate) type Listener = Box<dyn Fn(&Change) + Send + Sync>;
 
 impl Shared {
+    /// Takes a permit that is free. Overtakes nobody.
+    #[inline]
+    pub(crate) fn try_take(&self) -> Result<Grant, TryAcquireError> {
+        let view = self.front.word.take()?;
+        if self.front.is_peak(view) {
+            self.note(view);
+        }
+        Ok(self.front.grant(view, false))
+    }
+
+    #[cold]
+    fn note(&self, view: View) {
+        self.locked(|core| core.note(view));
+    }
+
+    /// A permit comes back with what it learned.
+    #[inline]
+    pub(crate) fn release(&self, grant: Grant, outcome: Outcome) {
+        if !self.front.give_back(&grant, outcome) {
+            self.release_locked(grant, outcome);
+        }
+    }
+
+    #[inline(never)]
+    fn release_locked(&self, grant: Grant, outcome: Outcome) {
+        self.change(|core, effects| core.release(grant, outcome, effects));
+    }
+
+    /// A look or a transition under the lock that causes nothing outside.
+    pub(crate) fn locked<R>(&self, look: impl FnOnce(&mut Core<'_>) -> R) -> R {
+        look(&mut Core { front: &self.front, state: &mut self.state.lock() })
+    }
+
     /// A transition under the lock, and its effects after it. If the transition panics, the lock is released first and
     /// the wakes happen all the same.
-    pub(crate) fn change<R>(&self, transition: impl FnOnce(&mut Core, &mut Effects) -> R) -> R {
+    pub(crate) fn change<R>(&self, transition: impl FnOnce(&mut Core<'_>, &mut Effects) -> R) -> R {
         let mut effects = Effects::default();
-        let result = transition(&mut self.core.lock(), &mut effects);
+        let result = self.locked(|core| transition(core, &mut effects));
         effects.wakes.wake();
         if let (Some(change), Some(listener)) = (effects.change, &self.on_change) {
             listener(&change);
@@ -56,6 +93,9 @@ impl Default for AdaptiveSemaphore {
 }
 
 impl AdaptiveSemaphore {
+    /// The highest limit there can be: 1,048,575. A higher one is taken for it.
+    pub const MAX_LIMIT: usize = MOST;
+
     /// [`Ramp::new`](crate::Ramp::new) from 4 up to 32: one more permit per `max(24, limit)` successes while saturated,
     /// three quarters after a wave of overloads, never below 1.
     #[must_use]
@@ -106,6 +146,7 @@ impl AdaptiveSemaphore {
     /// # Cancel safety
     /// A future that is dropped leaves its place in the queue; if it had been granted a permit that nobody looked at
     /// yet, the permit goes to the next in line.
+    #[inline]
     pub fn acquire(&self) -> Acquire<'_> {
         Acquire::new(&self.shared)
     }
@@ -145,8 +186,9 @@ impl AdaptiveSemaphore {
     ///
     /// # Errors
     /// [`TryAcquireError::NoPermits`] if all are out, [`TryAcquireError::Closed`] if the semaphore is closed.
+    #[inline]
     pub fn try_acquire(&self) -> Result<Permit<'_>, TryAcquireError> {
-        let grant = self.shared.core.lock().try_take()?;
+        let grant = self.shared.try_take()?;
         Ok(Permit::new(Held::new(&*self.shared, grant)))
     }
 
@@ -155,7 +197,7 @@ impl AdaptiveSemaphore {
     /// # Errors
     /// As [`try_acquire`](Self::try_acquire).
     pub fn try_acquire_owned(&self) -> Result<OwnedPermit, TryAcquireError> {
-        let grant = self.shared.core.lock().try_take()?;
+        let grant = self.shared.try_take()?;
         Ok(OwnedPermit::new(Held::new(Arc::clone(&self.shared), grant)))
     }
 
@@ -179,14 +221,14 @@ impl AdaptiveSemaphore {
     /// How many permits may be out.
     #[must_use]
     pub fn limit(&self) -> usize {
-        self.shared.core.lock().limit()
+        self.shared.front.word.view().limit()
     }
 
     /// How many permits are out, those included that were granted to a waiter that has not looked yet. More than the
     /// limit for a while after it was lowered.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.shared.core.lock().in_flight()
+        self.shared.front.word.view().out()
     }
 
     /// Begins a new epoch and returns its number: whatever is in flight now is stale and will teach the algorithm
@@ -200,13 +242,15 @@ impl AdaptiveSemaphore {
     /// Closes for good: everybody who waits is refused, as is every newcomer. Permits that are out stay valid. Closing
     /// again changes nothing.
     pub fn close(&self) {
-        self.shared.change(Core::close);
+        self.shared.change(|core, effects| {
+            core.close(effects);
+        });
     }
 
     /// Whether it is closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.shared.core.lock().is_closed()
+        self.shared.front.word.view().is_closed()
     }
 
     /// Resolves once no permit is out, and at once if none is. Then nobody waits either. To shut down, close first:
@@ -221,13 +265,13 @@ impl AdaptiveSemaphore {
     /// The state now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.shared.core.lock().snapshot()
+        self.shared.locked(|core| core.snapshot())
     }
 
     /// The whole life so far, in numbers.
     #[must_use]
     pub fn summary(&self) -> PerfSummary {
-        self.shared.core.lock().summary()
+        self.shared.locked(|core| core.summary(self.shared.front.now()))
     }
 
     /// The name it was built with.

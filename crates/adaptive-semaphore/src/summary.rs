@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use tidegate_core::Outcome;
-use tidegate_sync::Clock;
 
 use crate::change::Cause;
+use crate::word::View;
 
 /// The state of a semaphore at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct PerfSummary {
     pub slots_added: u64,
     /// Time from the first permit until the algorithm last added one.
     pub time_ramping: Duration,
-    /// Permits taken.
+    /// Permits taken: those that came back, and those that are out.
     pub granted: u64,
     /// Of these, how many had to wait.
     pub waited: u64,
@@ -85,6 +85,11 @@ impl PerfSummary {
     }
 }
 
+/// From one reading of the clock to a later one.
+const fn between(earlier: u64, later: u64) -> Duration {
+    Duration::from_nanos(later.saturating_sub(earlier))
+}
+
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
@@ -92,11 +97,10 @@ fn ratio(part: f64, whole: f64) -> f64 {
 /// Counts as things happen.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    clock: Clock,
-    /// When the first permit was taken.
-    start: Option<Duration>,
-    /// When the limit last moved, on the clock.
-    moved: Duration,
+    /// When the first permit was taken, in nanoseconds of the clock.
+    start: Option<u64>,
+    /// When the limit last moved.
+    moved: u64,
     /// Limit times seconds, up to `moved`.
     area: f64,
     moves: u64,
@@ -125,22 +129,26 @@ impl Tally {
             cuts: 0,
             epochs: 0,
         };
-        Self { clock: Clock::default(), start: None, moved: Duration::ZERO, area: 0.0, moves: 0, counts }
+        Self { start: None, moved: 0, area: 0.0, moves: 0, counts }
     }
 
-    /// One more permit is out.
-    pub(crate) fn occupied(&mut self, in_flight: usize) {
+    /// More permits are out than ever before: the first, or one more.
+    pub(crate) fn occupied(&mut self, in_flight: usize, now: impl FnOnce() -> u64) {
         self.counts.peak_in_flight = self.counts.peak_in_flight.max(in_flight);
-    }
-
-    /// A permit was taken.
-    pub(crate) fn granted(&mut self, waited: bool) {
-        self.counts.granted += 1;
-        self.counts.waited += u64::from(waited);
         if self.start.is_none() {
-            self.moved = self.clock.now();
+            self.moved = now();
             self.start = Some(self.moved);
         }
+    }
+
+    /// A permit was taken by somebody who had to wait for it, or not.
+    pub(crate) fn waited(&mut self, waited: bool) {
+        self.counts.waited += u64::from(waited);
+    }
+
+    /// So many permits came back without the lock.
+    pub(crate) fn succeeded(&mut self, successes: u64) {
+        self.counts.successes += successes;
     }
 
     /// A permit came back.
@@ -162,11 +170,10 @@ impl Tally {
     }
 
     /// The limit moved. Returns the number of the move.
-    pub(crate) fn limit_changed(&mut self, from: usize, to: usize, cause: Cause) -> u64 {
-        let now = self.clock.now();
-        let since_start = self.start.map_or(Duration::ZERO, |start| now.saturating_sub(start));
+    pub(crate) fn limit_changed(&mut self, from: usize, to: usize, cause: Cause, now: u64) -> u64 {
+        let since_start = self.start.map_or(Duration::ZERO, |start| between(start, now));
         if self.start.is_some() {
-            self.area += from as f64 * now.saturating_sub(self.moved).as_secs_f64();
+            self.area += from as f64 * between(self.moved, now).as_secs_f64();
             self.moved = now;
         }
         if to > self.counts.peak_limit {
@@ -182,15 +189,16 @@ impl Tally {
         self.moves
     }
 
-    pub(crate) fn summary(&self, limit: usize, epoch: u64) -> PerfSummary {
+    pub(crate) fn summary(&self, view: View, epoch: u64, now: u64) -> PerfSummary {
         let mut summary = self.counts.clone();
-        summary.final_limit = limit;
+        let limit = view.limit() as f64;
+        summary.final_limit = view.limit();
+        summary.granted = summary.successes + summary.overloads + summary.ignored + view.out() as u64;
         summary.epochs = epoch;
-        summary.mean_limit = limit as f64;
+        summary.mean_limit = limit;
         if let Some(start) = self.start {
-            let now = self.clock.now();
-            summary.elapsed = now.saturating_sub(start);
-            let area = self.area + limit as f64 * now.saturating_sub(self.moved).as_secs_f64();
+            summary.elapsed = between(start, now);
+            let area = self.area + limit * between(self.moved, now).as_secs_f64();
             let whole = summary.elapsed.as_secs_f64();
             if whole > 0.0 {
                 summary.mean_limit = area / whole;

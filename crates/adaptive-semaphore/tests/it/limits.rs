@@ -2,7 +2,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 
 use proptest::prelude::*;
-use tidegate_adaptive_semaphore::{AdaptiveSemaphore, Fixed, Limit, Outcome, Ramp, Sample, TryAcquireError};
+use tidegate_adaptive_semaphore::{
+    AdaptiveSemaphore, Fixed, Interest, Limit, Outcome, Ramp, Sample, TryAcquireError,
+};
 
 use crate::common::{fixed, poll, succeed_saturated, take};
 
@@ -35,13 +37,21 @@ fn as5_successes_of_a_semaphore_that_is_not_full_grow_nothing() {
 
 #[test]
 fn as5_no_algorithm_grows_a_semaphore_that_is_not_full() {
-    struct Greedy;
+    struct Greedy(Interest);
     impl Limit for Greedy {
+        fn interest(&self) -> Interest {
+            self.0
+        }
+
         fn on_sample(&mut self, sample: &Sample) -> usize {
             sample.limit + 1
         }
     }
-    let semaphore = AdaptiveSemaphore::builder().initial(3).limit(Greedy).build();
+    let timed = AdaptiveSemaphore::builder().initial(3).limit(Greedy(Interest::Latency)).build();
+    timed.try_acquire().unwrap().success();
+    assert_eq!(timed.limit(), 3, "it was told, because its time was taken");
+
+    let semaphore = AdaptiveSemaphore::builder().initial(3).limit(Greedy(Interest::Verdicts)).build();
     let one = semaphore.try_acquire().unwrap();
     semaphore.try_acquire().unwrap().success();
     assert_eq!(semaphore.limit(), 3);
@@ -187,7 +197,7 @@ fn limits_are_taken_into_the_bounds_and_bounds_put_in_order() {
     let state = semaphore.snapshot();
     assert_eq!((state.min, state.max), (7, 7));
     assert_eq!(semaphore.set_bounds(0..=usize::MAX), 7);
-    assert_eq!(semaphore.set_limit(usize::MAX), usize::MAX);
+    assert_eq!(semaphore.set_limit(usize::MAX), AdaptiveSemaphore::MAX_LIMIT);
 }
 
 #[test]
