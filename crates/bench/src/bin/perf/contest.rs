@@ -23,9 +23,18 @@ pub(crate) struct Case {
 /// One way of doing it. All threads share it.
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
-    /// How many times the floor it may cost, where that is promised.
-    pub(crate) goal: Option<f64>,
+    pub(crate) goals: Vec<Goal>,
     batch: Box<dyn Fn(u64) -> Duration + Sync>,
+}
+
+/// What is promised: to cost at most so many times what another contestant costs.
+#[derive(Clone, Copy)]
+pub(crate) struct Goal {
+    pub(crate) most: f64,
+    /// The floor, if nobody.
+    pub(crate) of: Option<&'static str>,
+    /// With so many threads only, if some.
+    pub(crate) threads: Option<usize>,
 }
 
 impl Contestant {
@@ -52,12 +61,17 @@ impl Contestant {
 
     /// Does so many iterations and says how long they took: for work that has to be prepared outside the measured time.
     pub(crate) fn timed(name: &'static str, batch: impl Fn(u64) -> Duration + Sync + 'static) -> Self {
-        Self { name, goal: None, batch: Box::new(batch) }
+        Self { name, goals: Vec::new(), batch: Box::new(batch) }
     }
 
     /// Promises to cost at most so many times the floor.
-    pub(crate) fn at_most(self, goal: f64) -> Self {
-        Self { goal: Some(goal), ..self }
+    pub(crate) fn at_most(self, most: f64) -> Self {
+        self.promises(Goal { most, of: None, threads: None })
+    }
+
+    pub(crate) fn promises(mut self, goal: Goal) -> Self {
+        self.goals.push(goal);
+        self
     }
 
     pub(crate) fn run(&self, iterations: u64) -> Duration {

@@ -249,7 +249,7 @@ fn done<F: Future + Unpin>(future: &mut F, waker: &Waker) -> F::Output {
 }
 
 /// What a future gives that need not wait.
-fn at_once<F: Future>(future: F) -> F::Output {
+pub(crate) fn at_once<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
         Poll::Pending => panic!("it has to wait"),

@@ -30,9 +30,9 @@ pub(crate) struct Effort {
 pub(crate) struct Outcome {
     /// In the order of the contestants.
     pub(crate) scores: Vec<Score>,
-    /// How many rounds counted,
-    pub(crate) counted: usize,
-    /// of how many that were tried.
+    /// Those that counted: seconds an iteration, by contestant.
+    pub(crate) rounds: Vec<Vec<f64>>,
+    /// How many were tried.
     pub(crate) tried: usize,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn measure(
          again, or with a higher priority: nice -n -10 cargo x bench",
         case.name
     );
-    Ok(Outcome { scores: scores(&rounds), counted: rounds.len(), tried })
+    Ok(Outcome { scores: scores(&rounds), rounds, tried })
 }
 
 /// So many iterations of one contestant as last about as long as a batch should.
@@ -121,11 +121,22 @@ fn collect(
     (counted, tried)
 }
 
+impl Outcome {
+    /// The median, over the rounds, of a contestant's time by another's in the same round.
+    pub(crate) fn ratio(&self, contestant: usize, other: usize) -> f64 {
+        ratio(&self.rounds, contestant, other)
+    }
+}
+
+fn ratio(rounds: &[Vec<f64>], contestant: usize, other: usize) -> f64 {
+    median(rounds.iter().map(|round| round[contestant] / round[other]))
+}
+
 fn scores(rounds: &[Vec<f64>]) -> Vec<Score> {
     let contestants = rounds.first().map_or(0, Vec::len);
     let score = |contestant: usize| Score {
         median: median(rounds.iter().map(|round| round[contestant])),
-        ratio: median(rounds.iter().map(|round| round[contestant] / round[0])),
+        ratio: ratio(rounds, contestant, 0),
     };
     (0..contestants).map(score).collect()
 }
@@ -176,7 +187,8 @@ mod tests {
         let mut effort =
             Effort { batch: Duration::from_micros(10), rounds: 5, time: HOUR, least: 1, tries: 500 };
         let outcome = measure(&case, 1, &effort, &ProgressBar::hidden()).unwrap();
-        assert_eq!(outcome.counted, 5);
+        assert_eq!(outcome.rounds.len(), 5);
+        assert!((outcome.ratio(0, 1) - 0.5).abs() < 1e-9);
         assert!(
             (outcome.scores[1].ratio - 2.0).abs() < 1e-9 && (outcome.scores[0].median - 1e-8).abs() < 1e-15
         );

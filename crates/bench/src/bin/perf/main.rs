@@ -10,6 +10,7 @@ mod gate;
 mod gate_map;
 mod harness;
 mod report;
+mod semaphore;
 mod team;
 
 use std::fs::File;
@@ -27,7 +28,7 @@ use harness::Effort;
 use report::Row;
 
 /// Every suite, in the order of the layers. A new one is a file with its `SUITE`, and a line here.
-const SUITES: [Suite; 2] = [gate::SUITE, gate_map::SUITE];
+const SUITES: [Suite; 3] = [gate::SUITE, gate_map::SUITE, semaphore::SUITE];
 
 const QUICK: Effort = Effort {
     batch: Duration::from_micros(50),
