@@ -6,27 +6,39 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
+use tidegate_sync::WaitKey;
 use tidegate_sync::primitives::Arc;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::core::{Asked, Joined, Left, Place};
-use crate::error::{AcquireByError, Closed, TryAcquireError};
-use crate::front::Grant;
+use crate::core::{Asked, Left};
+use crate::error::{AcquireByError, Closed};
+use crate::front::Taken;
 use crate::permit::{Held, OwnedPermit, Permit};
 use crate::semaphore::Shared;
 
 /// An acquire: idle until polled and again once it has its answer, else with a place in the queue.
 pub(crate) struct Waiting<H: Deref<Target = Shared>> {
     shared: H,
-    place: Option<Place>,
+    place: Option<WaitKey>,
 }
 
 impl<H: Deref<Target = Shared> + Clone> Waiting<H> {
+    #[inline]
     pub(crate) fn new(shared: H) -> Self {
         Self { shared, place: None }
     }
 
+    #[inline]
     pub(crate) fn poll(&mut self, waker: &Waker) -> Poll<Result<Held<H>, Closed>> {
+        if self.place.is_none() {
+            if let Ok(taken) = self.shared.take_free() {
+                return Poll::Ready(Ok(Held::new(self.shared.clone(), taken)));
+            }
+        }
+        self.poll_queued(waker)
+    }
+
+    fn poll_queued(&mut self, waker: &Waker) -> Poll<Result<Held<H>, Closed>> {
         let answer = match self.place {
             None => self.join(waker),
             Some(place) => self.ask(place, waker),
@@ -50,30 +62,22 @@ impl<H: Deref<Target = Shared> + Clone> Waiting<H> {
         }
     }
 
-    fn accept(&mut self, answer: Result<Grant, Closed>) -> Result<Held<H>, Closed> {
+    fn accept(&mut self, answer: Result<Taken, Closed>) -> Result<Held<H>, Closed> {
         self.place = None;
-        answer.map(|grant| Held::new(self.shared.clone(), grant))
+        answer.map(|taken| Held::new(self.shared.clone(), taken))
     }
 
-    fn join(&mut self, waker: &Waker) -> Option<Result<Grant, Closed>> {
-        match self.shared.try_take() {
-            Ok(grant) => return Some(Ok(grant)),
-            Err(TryAcquireError::Closed) => return Some(Err(Closed)),
-            Err(TryAcquireError::NoPermits) => {}
-        }
-        // Cloned outside the lock, and only by those who wait.
-        let waker = waker.clone();
-        let joined = self.shared.locked(|core| core.join(waker));
-        match joined {
-            Joined::Answered(answer, _waker) => Some(answer),
-            Joined::Waiting(place) => {
-                self.place = Some(place);
-                None
-            }
-        }
+    fn join(&mut self, waker: &Waker) -> Option<Result<Taken, Closed>> {
+        // Cloned outside the lock, and only by those who found no permit. Dropped outside it, too, if not needed.
+        let mut waker = Some(waker.clone());
+        let place = &mut self.place;
+        self.shared.change(|core, effects| core.join(&mut waker, place, effects))
     }
 
-    fn ask(&self, place: Place, waker: &Waker) -> Option<Result<Grant, Closed>> {
+    fn ask(&self, place: WaitKey, waker: &Waker) -> Option<Result<Taken, Closed>> {
+        if self.shared.front.was_granted(place.stamp()) {
+            return Some(Ok(Taken { saturated: true }));
+        }
         let asked = self.shared.locked(|core| core.ask(place, waker));
         match asked {
             Asked::Answered(answer) => Some(answer),
@@ -88,12 +92,18 @@ impl<H: Deref<Target = Shared> + Clone> Waiting<H> {
 }
 
 impl<H: Deref<Target = Shared>> Drop for Waiting<H> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(place) = self.place {
-            let waker = self.shared.change(|core, effects| core.cancel(place, effects));
-            drop(waker);
+            cancel(&self.shared, place);
         }
     }
+}
+
+#[cold]
+fn cancel(shared: &Shared, place: WaitKey) {
+    let waker = shared.change(|core, effects| core.cancel(place, effects));
+    drop(waker);
 }
 
 macro_rules! acquire {
@@ -105,6 +115,7 @@ macro_rules! acquire {
         pub struct $name $(<$life>)? (Waiting<$hold>);
 
         impl $(<$life>)? $name $(<$life>)? {
+            #[inline]
             pub(crate) fn new(shared: $hold) -> Self {
                 Self(Waiting::new(shared))
             }
@@ -113,6 +124,7 @@ macro_rules! acquire {
         impl $(<$life>)? Future for $name $(<$life>)? {
             type Output = Result<$permit, Closed>;
 
+            #[inline]
             fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
                 self.0.poll(cx.waker()).map_ok(<$permit>::new)
             }

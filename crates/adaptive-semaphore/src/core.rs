@@ -4,21 +4,22 @@
 //! | state | where it stands | who moves it on |
 //! |---|---|---|
 //! | waiting | its key is in `waiters` | [`Core::join`] put it there |
-//! | granted | absent, ticket <= `granted`: a permit is out in its name | its next poll takes it, or its drop passes it on |
-//! | refused | absent, ticket > `granted`: [`Core::close`] took it out | its next poll says so |
+//! | granted | absent, stamp <= `granted`: a permit is out in its name | its next poll takes it, or its drop passes it on |
+//! | refused | absent, stamp > `granted`: [`Core::close`] took it out | its next poll says so |
 //!
 //! # Transitions
-//! A permit is taken without the lock by [`Front`], by [`Core::join`], or handed over: by one that comes back
-//! ([`Core::take_back`]) or by a limit that is raised ([`Core::put_limit`]). It comes back without the lock, by [`Core::release`] with
-//! its outcome or, if nobody took it up, by [`Core::cancel`]. Nothing leads out of `closed`.
+//! A permit is taken without the lock by [`Front`], or under it by [`Core::join`] and [`Core::try_take`]; it comes back
+//! without the lock. [`Core::serve`] takes permits for those who wait, and ends every transition that can have freed one:
+//! one that comes back ([`Core::returned`]), one that nobody took up ([`Core::cancel`]), a limit that is raised
+//! ([`Core::put_limit`]), and a newcomer's, who may be the first to see it. Nothing leads out of `closed`.
 //!
 //! # Invariants
-//! - I1: a permit is granted only where fewer than `limit` are out: the [word](crate::word) sees to it, or it is one that
-//!   would come back otherwise. A lower limit is paid off by the permits as they return, with no debt to remember.
-//! - I2: somebody waits only while at least `limit` permits are out and the semaphore is open. So a newcomer who finds
-//!   one overtakes nobody, and who waits was held back by the limit. While somebody waits, the word is watched.
-//! - I3: tickets rise in the order of the queue, so those granted are exactly the tickets up to `granted` that were not
-//!   cancelled.
+//! - I1: a permit is granted only where fewer than `limit` are out: the [word](crate::word) sees to it. A lower limit is paid
+//!   off by the permits as they return, with no debt to remember.
+//! - I2: while somebody waits the word is watched, so permits are taken under the lock only, and there those who wait come
+//!   first: a newcomer overtakes nobody, and who waits was held back by the limit.
+//! - I3: the stamps of places rise in the order of the queue, so those granted are exactly those up to `granted` that were
+//!   not cancelled.
 //! - I4: `1 <= min <= limit <= max <= MOST`.
 //! - I5: a sample reaches the algorithm only if its permit was taken in the present epoch, and, if it is tagged, with a
 //!   tag above that of the last cut that had one. A cut begins an epoch. So of all permits that were out at a cut, none
@@ -27,14 +28,13 @@
 
 use std::ops::RangeInclusive;
 use std::task::Waker;
-use std::time::Duration;
 
 use tidegate_core::Outcome;
 use tidegate_sync::{WaitKey, WaitList, WakeBatch};
 
 use crate::change::{Cause, Change};
 use crate::error::{Closed, TryAcquireError};
-use crate::front::{Front, Grant};
+use crate::front::{Front, Grant, Taken};
 use crate::limit::{Interest, Limit, Sample};
 use crate::summary::{PerfSummary, Snapshot, Tally};
 use crate::word::{MOST, View};
@@ -49,12 +49,8 @@ pub(crate) struct Core<'a> {
 pub(crate) struct State {
     min: usize,
     max: usize,
-    /// Who waits for a permit, each with its ticket.
-    waiters: WaitList<u64>,
-    /// The last ticket given out.
-    ticket: u64,
-    /// The last ticket that was granted.
-    granted: u64,
+    /// Who waits for a permit.
+    waiters: WaitList,
     /// Who waits until nothing is in flight.
     idle: WaitList,
     algorithm: Box<dyn Limit>,
@@ -74,21 +70,12 @@ impl State {
             min,
             max,
             waiters: WaitList::new(),
-            ticket: 0,
-            granted: 0,
             idle: WaitList::new(),
             algorithm,
             tally: Tally::new(limit),
         };
         (state, limit)
     }
-}
-
-/// Names an acquire that waits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    key: WaitKey,
-    ticket: u64,
 }
 
 /// What is to be done once the lock is released.
@@ -98,15 +85,9 @@ pub(crate) struct Effects {
     pub(crate) change: Option<Change>,
 }
 
-/// What [`Core::join`] came to. The waker comes back if it was not needed.
-pub(crate) enum Joined {
-    Answered(Result<Grant, Closed>, Waker),
-    Waiting(Place),
-}
-
 /// What [`Core::ask`] came to.
 pub(crate) enum Asked {
-    Answered(Result<Grant, Closed>),
+    Answered(Result<Taken, Closed>),
     /// Still waiting, and the waker it left is still right.
     Waiting,
     /// Still waiting, under another task's waker.
@@ -115,7 +96,7 @@ pub(crate) enum Asked {
 
 /// What [`Core::leave`] came to.
 pub(crate) enum Left {
-    Answered(Result<Grant, Closed>),
+    Answered(Result<Taken, Closed>),
     Waiting(Waker),
 }
 
@@ -126,40 +107,58 @@ impl Core<'_> {
         self.state.tally.occupied(view.out(), || self.front.now());
     }
 
-    /// Takes a free permit or a place in the queue.
-    pub(crate) fn join(&mut self, waker: Waker) -> Joined {
-        match self.front.word.take_or_watch() {
-            Ok(view) => Joined::Answered(Ok(self.grant(view, false)), waker),
-            Err(TryAcquireError::Closed) => Joined::Answered(Err(Closed), waker),
-            Err(TryAcquireError::NoPermits) => {
-                self.state.ticket += 1;
-                let ticket = self.state.ticket;
-                let key = self.state.waiters.push_back(waker, ticket);
-                Joined::Waiting(Place { key, ticket })
+    /// Takes a permit that nobody waits for.
+    pub(crate) fn try_take(&mut self, effects: &mut Effects) -> Result<Taken, TryAcquireError> {
+        if self.front.word.view().is_closed() {
+            return Err(TryAcquireError::Closed);
+        }
+        self.serve(effects);
+        let taken = if self.state.waiters.is_empty() { self.front.word.take_for_waiter() } else { None };
+        let view = taken.ok_or(TryAcquireError::NoPermits)?;
+        self.took(view);
+        Ok(Taken { saturated: view.is_full() })
+    }
+
+    /// Takes a permit that nobody waits for, or else a place in the queue, which then has the waker.
+    pub(crate) fn join(
+        &mut self,
+        waker: &mut Option<Waker>,
+        place: &mut Option<WaitKey>,
+        effects: &mut Effects,
+    ) -> Option<Result<Taken, Closed>> {
+        loop {
+            match self.try_take(effects) {
+                Ok(taken) => return Some(Ok(taken)),
+                Err(TryAcquireError::Closed) => return Some(Err(Closed)),
+                // One that comes back in between is found by the next turn.
+                Err(TryAcquireError::NoPermits) if self.front.word.watch_if_full() => break,
+                Err(TryAcquireError::NoPermits) => {}
             }
         }
+        *place = waker.take().map(|waker| self.state.waiters.push_back(waker, ()));
+        None
     }
 
     /// Looks after an acquire that waits.
-    pub(crate) fn ask(&mut self, place: Place, waker: &Waker) -> Asked {
+    pub(crate) fn ask(&mut self, place: WaitKey, waker: &Waker) -> Asked {
         match self.answer(place) {
             Some(answer) => Asked::Answered(answer),
-            None if self.state.waiters.will_wake(place.key, waker) => Asked::Waiting,
+            None if self.state.waiters.will_wake(place, waker) => Asked::Waiting,
             None => Asked::Moved,
         }
     }
 
     /// Leaves a new waker and says whether there is an answer by now. The waker that is not kept comes back.
-    pub(crate) fn renew(&mut self, place: Place, waker: Waker) -> (Waker, Option<Result<Grant, Closed>>) {
-        match self.state.waiters.renew(place.key, waker) {
+    pub(crate) fn renew(&mut self, place: WaitKey, waker: Waker) -> (Waker, Option<Result<Taken, Closed>>) {
+        match self.state.waiters.renew(place, waker) {
             Ok(spare) => (spare, None),
             Err(spare) => (spare, self.answer(place)),
         }
     }
 
     /// Ends an acquire whose time is up: out of the queue, or with the answer it already had.
-    pub(crate) fn leave(&mut self, place: Place) -> Left {
-        match self.state.waiters.remove(place.key) {
+    pub(crate) fn leave(&mut self, place: WaitKey) -> Left {
+        match self.state.waiters.remove(place) {
             Some(waiter) => {
                 self.unwatch();
                 Left::Waiting(waiter.waker)
@@ -170,64 +169,55 @@ impl Core<'_> {
 
     /// Ends an acquire that nobody wants any more: out of the queue, or its permit to the next in line. Its waker comes
     /// back.
-    pub(crate) fn cancel(&mut self, place: Place, effects: &mut Effects) -> Option<Waker> {
-        let waiter = self.state.waiters.remove(place.key);
-        if waiter.is_some() {
-            self.unwatch();
-        } else if self.was_granted(place) {
-            self.take_back(effects);
+    pub(crate) fn cancel(&mut self, place: WaitKey, effects: &mut Effects) -> Option<Waker> {
+        let waiter = self.state.waiters.remove(place);
+        if waiter.is_none() && self.front.was_granted(place.stamp()) {
+            let before = self.front.word.give_back(false);
+            self.state.tally.not_waited();
+            self.rest(before, effects);
         }
+        self.serve(effects);
         waiter.map(|waiter| waiter.waker)
     }
 
-    fn answer(&mut self, place: Place) -> Option<Result<Grant, Closed>> {
-        if self.state.waiters.contains(place.key) { None } else { Some(self.collect(place)) }
+    fn answer(&self, place: WaitKey) -> Option<Result<Taken, Closed>> {
+        if self.state.waiters.contains(place) { None } else { Some(self.collect(place)) }
     }
 
     /// The answer of an acquire that is no longer in the queue.
-    fn collect(&mut self, place: Place) -> Result<Grant, Closed> {
-        if self.was_granted(place) { Ok(self.grant(self.front.word.view(), true)) } else { Err(Closed) }
+    fn collect(&self, place: WaitKey) -> Result<Taken, Closed> {
+        if self.front.was_granted(place.stamp()) { Ok(Taken { saturated: true }) } else { Err(Closed) }
     }
 
-    /// Whether an acquire that is no longer in the queue was granted (I3).
-    fn was_granted(&self, place: Place) -> bool {
-        place.ticket <= self.state.granted
-    }
-
-    /// The papers of a permit. Work begins now, so it belongs to the present epoch, also if the permit was handed over
-    /// in an earlier one.
-    fn grant(&mut self, view: View, waited: bool) -> Grant {
-        self.state.tally.waited(waited);
+    fn took(&mut self, view: View) {
         if self.front.is_peak(view) {
             self.note(view);
         }
-        self.front.grant(view, waited)
     }
 
-    /// A permit comes back with what it learned.
-    pub(crate) fn release(&mut self, grant: Grant, outcome: Outcome, effects: &mut Effects) {
-        let view = self.front.word.view();
-        let latency = grant.began.map(|began| {
-            self.front.end_timing();
-            Duration::from_nanos(self.front.now().saturating_sub(began))
-        });
+    /// A permit came back, when the word was `before`, with what it learned.
+    pub(crate) fn returned(&mut self, grant: &Grant, outcome: Outcome, before: View, effects: &mut Effects) {
         let sample = Sample {
             outcome,
-            limit: view.limit(),
-            in_flight: view.out(),
-            saturated: grant.saturated || view.is_full(),
+            limit: self.front.word.view().limit(),
+            in_flight: before.out(),
+            saturated: grant.is_saturated() || before.is_full(),
             epoch: grant.epoch(),
-            latency,
+            latency: self.front.end_timing(grant),
         };
-        if view.is_count_full() {
+        let stale = self.front.is_stale(grant);
+        if self.front.word.view().is_count_high() {
             self.state.tally.succeeded(self.front.word.fold());
         }
-        let stale = self.front.is_stale(&grant);
         self.state.tally.ended(outcome, stale, sample.saturated);
-        let returning = Returning { core: self, effects };
+        self.rest(before, effects);
+        let serving = Serving { core: self, effects };
         let verdict = matches!(outcome, Outcome::Success | Outcome::Overload);
-        if verdict && !stale && returning.core.front.interest != Interest::Nothing {
-            returning.core.learn(&sample, grant.its_tag(), returning.effects);
+        if verdict && !stale && serving.core.front.interest != Interest::Nothing {
+            let core = &mut *serving.core;
+            if outcome == Outcome::Overload || sample.saturated || sample.latency.is_some() {
+                core.learn(&sample, grant.tag(), serving.effects);
+            }
         }
     }
 
@@ -242,7 +232,7 @@ impl Core<'_> {
                 self.front.cut(tag);
             }
             self.begin_epoch();
-        } else if may_grow {
+        } else if may_grow && answer > sample.limit {
             self.put_limit(answer, Cause::Grown, effects);
         }
     }
@@ -274,34 +264,33 @@ impl Core<'_> {
         }
         let number = self.state.tally.limit_changed(from, to, cause, self.front.now());
         effects.change = Some(Change { number, from, to, cause, epoch: self.front.epoch() });
-        for _ in 0..self.front.word.set_limit(to, self.state.waiters.len()) {
-            self.hand_over(effects);
-        }
-        self.unwatch();
+        self.front.word.set_limit(to);
+        self.serve(effects);
     }
 
-    /// A permit that is counted goes to the longest waiting, if somebody waits.
-    fn hand_over(&mut self, effects: &mut Effects) {
-        if let Some(waiter) = self.state.waiters.pop_front() {
-            self.state.granted = waiter.data;
-            effects.wakes.push(waiter.waker);
-        }
-    }
-
-    /// A permit comes back: to the longest waiting if the limit has room for it, and wakes who waits for idleness.
-    fn take_back(&mut self, effects: &mut Effects) {
-        let view = self.front.word.view();
-        if self.state.waiters.is_empty() || view.out() > view.limit() {
-            if self.front.word.give_back() == 0 {
-                effects.wakes.extend(self.state.idle.take_all());
+    /// Takes permits that are left for those who wait, the longest first.
+    fn serve(&mut self, effects: &mut Effects) {
+        while !self.state.waiters.is_empty() {
+            let Some(view) = self.front.word.take_for_waiter() else { return };
+            self.took(view);
+            let Some(longest) = self.state.waiters.front() else { return };
+            if let Some(waiter) = self.state.waiters.remove(longest) {
+                self.state.tally.waited();
+                self.front.grant_to(longest.stamp());
+                effects.wakes.push(waiter.waker);
             }
-        } else {
-            self.hand_over(effects);
         }
         self.unwatch();
     }
 
-    /// Lets permits come back without the lock again, if nobody waits for any.
+    /// Wakes who waits for idleness, if the last permit came back.
+    fn rest(&mut self, before: View, effects: &mut Effects) {
+        if before.out() == 1 && !self.state.idle.is_empty() {
+            effects.wakes.extend(self.state.idle.take_all());
+        }
+    }
+
+    /// Lets permits be taken without the lock again, if nobody waits for any.
     fn unwatch(&mut self) {
         if self.state.waiters.is_empty() && self.state.idle.is_empty() {
             self.front.word.unwatch();
@@ -351,16 +340,15 @@ impl Core<'_> {
     }
 }
 
-/// A permit that comes back when this goes, also when the algorithm panics: nobody may be left waiting beside a free
-/// permit (I2).
-struct Returning<'a, 'b> {
+/// Serves who waits when it goes, also when the algorithm panics: nobody may be left waiting beside a free permit (I2).
+struct Serving<'a, 'b> {
     core: &'a mut Core<'b>,
     effects: &'a mut Effects,
 }
 
-impl Drop for Returning<'_, '_> {
+impl Drop for Serving<'_, '_> {
     fn drop(&mut self) {
-        self.core.take_back(self.effects);
+        self.core.serve(self.effects);
     }
 }
 

@@ -4,13 +4,19 @@
 //! the invariants below.
 //!
 //! # Invariants
-//! - I1: epoch and `tagged_cut` rise only, and only under the lock. A permit notes the epoch *after* it was taken: its
-//!   work begins then, so a cut in between does not concern it.
-//! - I2: a permit comes back without the lock only if its outcome would be counted and nothing else: a success that is
-//!   not stale, and either not saturated or of no interest to the algorithm.
+//! - I1: epoch and the tag of the last cut rise only, and only under the lock. A permit notes the epoch *after* it was
+//!   taken: its work begins then, so a cut in between does not concern it.
+//! - I2: a permit that comes back is looked after under the lock unless its outcome is only to be counted (a success that
+//!   is not stale, and either not saturated or of no interest to the algorithm) and nobody waits.
+//! - I3: `granted` rises only, and only under the lock, after the permit was taken. Places are served in the order of their
+//!   stamps: a waiter whose stamp is not above it has its permit.
 //!
 //! # Orderings
-//! - P1: whoever cuts releases, whoever takes a permit or looks whether it is stale acquires.
+//! - P1: whoever cuts or grants releases, whoever looks whether it is stale or granted acquires.
+
+use std::num::NonZeroU64;
+use std::ops::Deref;
+use std::time::Duration;
 
 use tidegate_core::Outcome;
 use tidegate_sync::Clock;
@@ -20,11 +26,13 @@ use crate::limit::Interest;
 use crate::word::{View, Word};
 
 pub(crate) struct Front {
-    pub(crate) word: Word,
+    pub(crate) word: Apart<Word>,
     epoch: AtomicU64,
     /// Whether a permit with a tag has led to a cut, and the tag of the last that had.
     was_cut: AtomicBool,
     tagged_cut: AtomicU64,
+    /// The stamp of the last place that was granted a permit.
+    granted: AtomicU64,
     /// The most permits that were out at once, as far as it was noted under the lock.
     peak: AtomicUsize,
     pub(crate) interest: Interest,
@@ -33,40 +41,64 @@ pub(crate) struct Front {
     pub(crate) clock: Clock,
 }
 
+/// On a cache line of its own, and on none that is fetched with another: what changes with every permit does not slow
+/// down the look at what hardly changes.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Apart<T>(T);
+
+impl<T> Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// A permit that was taken and has no papers yet. They are made where they stay: what is carried around fits a register.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    pub(crate) saturated: bool,
+}
+
 /// What a permit knows about itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grant {
     own: u64,
-    tag: Option<u64>,
-    pub(crate) saturated: bool,
-    /// When its work began, in nanoseconds of the clock, if its time is taken.
-    pub(crate) began: Option<u64>,
+    tag: u64,
+    is_tagged: bool,
+    saturated: bool,
+    /// When its work began, in nanoseconds of the clock and one more, if its time is taken.
+    began: Option<NonZeroU64>,
 }
 
 impl Grant {
     pub(crate) const fn epoch(&self) -> u64 {
-        match self.tag {
-            Some(tag) => tag,
-            None => self.own,
-        }
+        if self.is_tagged { self.tag } else { self.own }
     }
 
-    pub(crate) const fn tag(&mut self, epoch: u64) {
-        self.tag = Some(epoch);
+    pub(crate) const fn tag_with(&mut self, epoch: u64) {
+        (self.tag, self.is_tagged) = (epoch, true);
     }
 
-    pub(crate) const fn its_tag(&self) -> Option<u64> {
-        self.tag
+    /// Whether all permits were out when it was granted, or it was waited for.
+    pub(crate) const fn is_saturated(&self) -> bool {
+        self.saturated
+    }
+
+    pub(crate) const fn tag(&self) -> Option<u64> {
+        if self.is_tagged { Some(self.tag) } else { None }
     }
 }
 
 impl Front {
     pub(crate) fn new(limit: usize, interest: Interest) -> Self {
         Self {
-            word: Word::new(limit),
+            word: Apart(Word::new(limit)),
             epoch: AtomicU64::new(0),
             was_cut: AtomicBool::new(false),
             tagged_cut: AtomicU64::new(0),
+            granted: AtomicU64::new(0),
             peak: AtomicUsize::new(0),
             interest,
             timing: AtomicBool::new(false),
@@ -74,11 +106,25 @@ impl Front {
         }
     }
 
-    /// The papers of a permit that was just taken.
+    /// The papers of a permit. Its work begins now, so it belongs to the present epoch, also if it was handed over in an
+    /// earlier one.
     #[inline]
-    pub(crate) fn grant(&self, view: View, waited: bool) -> Grant {
+    pub(crate) fn grant(&self, taken: Taken) -> Grant {
         let began = if self.interest == Interest::Latency { self.begin_timing() } else { None };
-        Grant { own: self.epoch(), tag: None, saturated: waited || view.is_full(), began }
+        Grant { own: self.epoch(), tag: 0, is_tagged: false, saturated: taken.saturated, began }
+    }
+
+    /// Whether the waiter with this stamp has its permit.
+    #[inline]
+    pub(crate) fn was_granted(&self, stamp: u64) -> bool {
+        // Ordering: Acquire (P1).
+        stamp <= self.granted.load(Ordering::Acquire)
+    }
+
+    /// The waiter with this stamp gets its permit, under the lock.
+    pub(crate) fn grant_to(&self, stamp: u64) {
+        // Ordering: Release (P1).
+        self.granted.store(stamp, Ordering::Release);
     }
 
     /// Whether more permits are out than was noted.
@@ -94,15 +140,12 @@ impl Front {
         self.peak.fetch_max(out, Ordering::Relaxed);
     }
 
-    /// Gives a permit back whose outcome is only to be counted; whether it was one (I2).
+    /// Whether the algorithm is to hear of a permit that comes back, or its outcome has to be counted apart (I2).
     #[inline]
-    pub(crate) fn give_back(&self, grant: &Grant, outcome: Outcome) -> bool {
-        let learns = self.interest != Interest::Nothing;
-        outcome == Outcome::Success
-            && grant.began.is_none()
-            && !(learns && grant.saturated)
-            && !self.is_stale(grant)
-            && self.word.succeed(learns)
+    pub(crate) fn concerns(&self, grant: &Grant, outcome: Outcome, before: View) -> bool {
+        let counts_only = outcome == Outcome::Success && grant.began.is_none() && !self.is_stale(grant);
+        let learns = self.interest != Interest::Nothing && (grant.saturated || before.is_full());
+        !counts_only || learns
     }
 
     #[inline]
@@ -115,7 +158,7 @@ impl Front {
     pub(crate) fn is_stale(&self, grant: &Grant) -> bool {
         // Ordering: Acquire (P1).
         let cut = || self.was_cut.load(Ordering::Acquire).then(|| self.tagged_cut.load(Ordering::Acquire));
-        let cut_already = grant.tag.is_some_and(|tag| cut().is_some_and(|cut| tag <= cut));
+        let cut_already = grant.is_tagged && cut().is_some_and(|cut| grant.tag <= cut);
         cut_already || grant.own != self.epoch()
     }
 
@@ -133,18 +176,29 @@ impl Front {
     }
 
     /// One permit at a time is timed: a look at the clock costs more than a permit, and one a round trip is enough.
-    fn begin_timing(&self) -> Option<u64> {
+    fn begin_timing(&self) -> Option<NonZeroU64> {
         // Ordering: Relaxed; a mark that publishes nothing.
         if self.timing.load(Ordering::Relaxed) || self.timing.swap(true, Ordering::Relaxed) {
             return None;
         }
-        Some(self.now())
+        self.starting_now()
     }
 
-    /// A permit that was timed comes back.
-    pub(crate) fn end_timing(&self) {
+    fn starting_now(&self) -> Option<NonZeroU64> {
+        NonZeroU64::new(self.now().saturating_add(1))
+    }
+
+    /// The work of a permit begins only now.
+    pub(crate) fn restart(&self, grant: &mut Grant) {
+        grant.began = grant.began.and_then(|_| self.starting_now());
+    }
+
+    /// A permit comes back: how long it was out, if it was timed.
+    pub(crate) fn end_timing(&self, grant: &Grant) -> Option<Duration> {
+        let began = grant.began?;
         // Ordering: Relaxed; as above.
         self.timing.store(false, Ordering::Relaxed);
+        Some(Duration::from_nanos(self.now().saturating_add(1).saturating_sub(began.get())))
     }
 
     /// The clock, in nanoseconds; saturates after 584 years.

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use tidegate_core::Outcome;
 use tidegate_sync::primitives::Arc;
 
-use crate::front::Grant;
+use crate::front::{Grant, Taken};
 use crate::semaphore::Shared;
 
 /// A permit, held. It comes back when dropped, with the outcome it has by then.
@@ -18,7 +18,8 @@ pub(crate) struct Held<H: Deref<Target = Shared>> {
 
 impl<H: Deref<Target = Shared>> Held<H> {
     #[inline]
-    pub(crate) fn new(shared: H, grant: Grant) -> Self {
+    pub(crate) fn new(shared: H, taken: Taken) -> Self {
+        let grant = shared.front.grant(taken);
         Self { shared, grant, outcome: Outcome::Ignored }
     }
 
@@ -27,16 +28,14 @@ impl<H: Deref<Target = Shared>> Held<H> {
     }
 
     fn restart_clock(&mut self) {
-        if self.grant.began.is_some() {
-            self.grant.began = Some(self.shared.front.now());
-        }
+        self.shared.front.restart(&mut self.grant);
     }
 }
 
 impl<H: Deref<Target = Shared>> Drop for Held<H> {
     #[inline]
     fn drop(&mut self) {
-        self.shared.release(self.grant, self.outcome);
+        self.shared.release(&self.grant, self.outcome);
     }
 }
 
@@ -63,7 +62,7 @@ macro_rules! permit {
             /// carry the same tag. Tags must rise with time; they are compared with tags only. The semaphore's own
             /// epoch goes on to count beside it.
             pub fn tag_epoch(&mut self, epoch: u64) {
-                self.0.grant.tag(epoch);
+                self.0.grant.tag_with(epoch);
             }
 
             /// Whether what this permit learns would come too late: the limit was cut, or an epoch begun, since it was

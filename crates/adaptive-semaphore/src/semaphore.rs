@@ -14,10 +14,10 @@ use crate::change::Change;
 use crate::core::{Core, Effects, State};
 use crate::drained::Drained;
 use crate::error::{Closed, ConfigError, TryAcquireError};
-use crate::front::{Front, Grant};
+use crate::front::{Front, Grant, Taken};
 use crate::permit::{Held, OwnedPermit, Permit};
 use crate::summary::{PerfSummary, Snapshot};
-use crate::word::{MOST, View};
+use crate::word::{MOST, Refused, View};
 
 /// A first-in-first-out semaphore whose limit is found, not guessed.
 ///
@@ -40,14 +40,34 @@ pub(crate) struct Shared {
 pub(crate) type Listener = Box<dyn Fn(&Change) + Send + Sync>;
 
 impl Shared {
-    /// Takes a permit that is free. Overtakes nobody.
+    /// Takes a permit that is free, if nobody waits.
     #[inline]
-    pub(crate) fn try_take(&self) -> Result<Grant, TryAcquireError> {
+    pub(crate) fn take_free(&self) -> Result<Taken, Refused> {
         let view = self.front.word.take()?;
         if self.front.is_peak(view) {
             self.note(view);
         }
-        Ok(self.front.grant(view, false))
+        Ok(Taken { saturated: view.is_full() })
+    }
+
+    /// Takes a permit that is free. Overtakes nobody.
+    #[inline]
+    pub(crate) fn try_take(&self) -> Result<Taken, TryAcquireError> {
+        match self.take_free() {
+            Ok(taken) => Ok(taken),
+            Err(Refused::Closed) => Err(TryAcquireError::Closed),
+            Err(Refused::Full) => Err(TryAcquireError::NoPermits),
+            Err(Refused::Watched) => self.try_take_locked(),
+        }
+    }
+
+    #[cold]
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method itself is for one lifetime only"
+    )]
+    fn try_take_locked(&self) -> Result<Taken, TryAcquireError> {
+        self.change(|core, effects| core.try_take(effects))
     }
 
     #[cold]
@@ -57,15 +77,16 @@ impl Shared {
 
     /// A permit comes back with what it learned.
     #[inline]
-    pub(crate) fn release(&self, grant: Grant, outcome: Outcome) {
-        if !self.front.give_back(&grant, outcome) {
-            self.release_locked(grant, outcome);
+    pub(crate) fn release(&self, grant: &Grant, outcome: Outcome) {
+        let before = self.front.word.give_back(outcome == Outcome::Success);
+        if before.is_watched() || self.front.concerns(grant, outcome, before) {
+            self.returned(grant, outcome, before);
         }
     }
 
     #[inline(never)]
-    fn release_locked(&self, grant: Grant, outcome: Outcome) {
-        self.change(|core, effects| core.release(grant, outcome, effects));
+    fn returned(&self, grant: &Grant, outcome: Outcome, before: View) {
+        self.change(|core, effects| core.returned(grant, outcome, before, effects));
     }
 
     /// A look or a transition under the lock that causes nothing outside.
@@ -78,7 +99,7 @@ impl Shared {
     pub(crate) fn change<R>(&self, transition: impl FnOnce(&mut Core<'_>, &mut Effects) -> R) -> R {
         let mut effects = Effects::default();
         let result = self.locked(|core| transition(core, &mut effects));
-        effects.wakes.wake();
+        effects.wakes.wake_all();
         if let (Some(change), Some(listener)) = (effects.change, &self.on_change) {
             listener(&change);
         }
@@ -188,8 +209,8 @@ impl AdaptiveSemaphore {
     /// [`TryAcquireError::NoPermits`] if all are out, [`TryAcquireError::Closed`] if the semaphore is closed.
     #[inline]
     pub fn try_acquire(&self) -> Result<Permit<'_>, TryAcquireError> {
-        let grant = self.shared.try_take()?;
-        Ok(Permit::new(Held::new(&*self.shared, grant)))
+        let taken = self.shared.try_take()?;
+        Ok(Permit::new(Held::new(&*self.shared, taken)))
     }
 
     /// As [`try_acquire`](Self::try_acquire), with a permit that borrows nothing.
@@ -197,8 +218,8 @@ impl AdaptiveSemaphore {
     /// # Errors
     /// As [`try_acquire`](Self::try_acquire).
     pub fn try_acquire_owned(&self) -> Result<OwnedPermit, TryAcquireError> {
-        let grant = self.shared.try_take()?;
-        Ok(OwnedPermit::new(Held::new(Arc::clone(&self.shared), grant)))
+        let taken = self.shared.try_take()?;
+        Ok(OwnedPermit::new(Held::new(Arc::clone(&self.shared), taken)))
     }
 
     /// Sets the limit, taken into the bounds, and returns what is in force.

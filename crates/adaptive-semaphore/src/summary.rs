@@ -141,12 +141,17 @@ impl Tally {
         }
     }
 
-    /// A permit was taken by somebody who had to wait for it, or not.
-    pub(crate) fn waited(&mut self, waited: bool) {
-        self.counts.waited += u64::from(waited);
+    /// A permit was taken for somebody who waited for it.
+    pub(crate) fn waited(&mut self) {
+        self.counts.waited += 1;
     }
 
-    /// So many permits came back without the lock.
+    /// Somebody who waited did not take it up.
+    pub(crate) fn not_waited(&mut self) {
+        self.counts.waited -= 1;
+    }
+
+    /// So many permits came back with a success.
     pub(crate) fn succeeded(&mut self, successes: u64) {
         self.counts.successes += successes;
     }
@@ -154,7 +159,8 @@ impl Tally {
     /// A permit came back.
     pub(crate) fn ended(&mut self, outcome: Outcome, stale: bool, saturated: bool) {
         match outcome {
-            Outcome::Success => self.counts.successes += 1,
+            // Counted by the word.
+            Outcome::Success => {}
             Outcome::Overload => self.counts.overloads += 1,
             _ => {
                 self.counts.ignored += 1;

@@ -10,31 +10,32 @@
 //! # Who changes what
 //! | field | by whom |
 //! |---|---|
-//! | permits out, up | anybody, where fewer than `limit` are out and it is not closed ([`Word::take`]); the lock's holder |
-//! | permits out, down | anybody, while it is not watched ([`Word::succeed`]); the lock's holder |
-//! | successes | with the permits that come back; read and emptied by the lock's holder |
+//! | permits out, up | anybody, where fewer than `limit` are out, and it is neither watched nor closed ([`Word::take`]); the lock's holder |
+//! | permits out, down; successes | anybody ([`Word::give_back`]) |
 //! | limit, watched, closed | the lock's holder |
 //!
 //! # Invariants
 //! - I1: permits out grow only where fewer than `limit` are out, in the same exchange, so a limit that was lowered holds
 //!   for every grant that comes after it.
-//! - I2: it is watched while somebody waits for a permit, or for all to come back. A permit then comes back under the
-//!   lock, which hands it on: nobody can take it in between.
-//! - I3: while somebody waits for a permit at least `limit` are out, so nobody can take one and, by I2, nobody but the
-//!   lock's holder changes the word.
+//! - I2: it is watched while somebody waits for a permit, or for all to come back. Then permits are taken under the lock
+//!   only, where those who wait come first, and whoever gives one back looks after them under the lock.
+//! - I3: it begins to be watched in an exchange that finds all permits out. So whoever gives one back before that leaves
+//!   it to the newcomer, and whoever does after it sees that it is watched.
+//! - I4: successes are folded into a count under the lock long before they overflow: whoever finds the upper half of
+//!   their range begun does so.
 //!
 //! # Orderings
 //! - P1: whoever gives a permit back releases, whoever takes one acquires: a permit carries what was done under it.
 
 use tidegate_sync::primitives::atomic::{AtomicU64, Ordering};
 
-use crate::error::TryAcquireError;
-
 const BITS: u32 = 20;
 const MASK: u64 = (1 << BITS) - 1;
 const ONE_OUT: u64 = 1;
 const ONE_SUCCESS: u64 = 1 << (2 * BITS);
 const SUCCESSES: u64 = ((1 << 22) - 1) << (2 * BITS);
+/// From here on the successes are to be folded.
+const HALF_COUNTED: u64 = 1 << 61;
 const WATCHED: u64 = 1 << 62;
 const CLOSED: u64 = 1 << 63;
 
@@ -48,6 +49,15 @@ pub(crate) struct Word(AtomicU64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct View(u64);
 
+/// Why no permit was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Closed,
+    Full,
+    /// Somebody waits: to be asked for under the lock.
+    Watched,
+}
+
 impl View {
     pub(crate) const fn out(self) -> usize {
         (self.0 & MASK) as usize
@@ -57,22 +67,37 @@ impl View {
         ((self.0 >> BITS) & MASK) as usize
     }
 
-    pub(crate) const fn successes(self) -> u64 {
-        (self.0 & SUCCESSES) >> (2 * BITS)
-    }
-
-    /// Whether the successes have to be folded before another one can be counted.
-    pub(crate) const fn is_count_full(self) -> bool {
-        self.0 & SUCCESSES == SUCCESSES
+    /// Whether no permit is left.
+    pub(crate) const fn is_full(self) -> bool {
+        (self.0 & MASK) >= ((self.0 >> BITS) & MASK)
     }
 
     pub(crate) const fn is_closed(self) -> bool {
         self.0 & CLOSED != 0
     }
 
-    /// Whether no permit is left.
-    pub(crate) const fn is_full(self) -> bool {
-        (self.0 & MASK) >= ((self.0 >> BITS) & MASK)
+    /// Whether somebody has to look after a permit that was given back: who waits, or the count.
+    pub(crate) const fn is_watched(self) -> bool {
+        self.0 & (WATCHED | HALF_COUNTED) != 0
+    }
+
+    /// Whether the successes are to be folded (I4).
+    pub(crate) const fn is_count_high(self) -> bool {
+        self.0 & HALF_COUNTED != 0
+    }
+
+    const fn successes(self) -> u64 {
+        (self.0 & SUCCESSES) >> (2 * BITS)
+    }
+
+    const fn refusal(self) -> Refused {
+        if self.is_closed() {
+            Refused::Closed
+        } else if self.0 & WATCHED != 0 {
+            Refused::Watched
+        } else {
+            Refused::Full
+        }
     }
 
     const fn with_limit(self, limit: usize) -> Self {
@@ -86,6 +111,7 @@ impl Word {
         Self(AtomicU64::new(View(0).with_limit(limit).0))
     }
 
+    #[inline]
     pub(crate) fn view(&self) -> View {
         // Ordering: Acquire; pairs with the Release of every change (P1).
         View(self.0.load(Ordering::Acquire))
@@ -99,65 +125,54 @@ impl Word {
         updated.map(View).map_err(View)
     }
 
-    /// Takes a permit; what the word is after it.
+    /// Takes a permit, if nobody waits for one; what the word is after it.
     #[inline]
-    pub(crate) fn take(&self) -> Result<View, TryAcquireError> {
-        let taken = self
-            .update(|view| if view.is_full() || view.is_closed() { None } else { Some(view.0 + ONE_OUT) });
+    pub(crate) fn take(&self) -> Result<View, Refused> {
+        let taken = self.update(|view| {
+            if view.is_full() || view.0 & (WATCHED | CLOSED) != 0 { None } else { Some(view.0 + ONE_OUT) }
+        });
         match taken {
             Ok(before) => Ok(View(before.0 + ONE_OUT)),
-            Err(view) if view.is_closed() => Err(TryAcquireError::Closed),
-            Err(_) => Err(TryAcquireError::NoPermits),
+            Err(view) => Err(view.refusal()),
         }
     }
 
-    /// Gives a permit back after a success that teaches nobody anything: if nobody watches, there is room in the count,
-    /// and, `unless_full`, a permit was left.
+    /// Gives a permit back, and counts a success if it was one; what the word was before it.
     #[inline]
-    pub(crate) fn succeed(&self, unless_full: bool) -> bool {
-        let given = self.update(|view| {
-            let quiet = view.0 & WATCHED == 0 && !view.is_count_full() && !(unless_full && view.is_full());
-            if quiet { Some(view.0 + ONE_SUCCESS - ONE_OUT) } else { None }
-        });
-        given.is_ok()
+    pub(crate) fn give_back(&self, success: bool) -> View {
+        let change = if success { ONE_SUCCESS - ONE_OUT } else { ONE_OUT.wrapping_neg() };
+        // Ordering: AcqRel (P1).
+        View(self.0.fetch_add(change, Ordering::AcqRel))
     }
 
     // Under the lock.
 
-    /// Takes a permit, or watches if none is left; what the word is after it.
-    pub(crate) fn take_or_watch(&self) -> Result<View, TryAcquireError> {
-        loop {
-            let refused = match self.take() {
-                Err(refused @ TryAcquireError::NoPermits) => refused,
-                taken => return taken,
-            };
-            if self.update(|view| if view.is_full() { Some(view.0 | WATCHED) } else { None }).is_ok() {
-                return Err(refused);
-            }
-        }
+    /// Takes a permit for the longest waiting, if one is left; what the word is after it.
+    pub(crate) fn take_for_waiter(&self) -> Option<View> {
+        let taken = self.update(|view| if view.is_full() { None } else { Some(view.0 + ONE_OUT) });
+        taken.ok().map(|before| View(before.0 + ONE_OUT))
     }
 
-    /// Watches unless no permit is out; whether it does.
+    /// Watches, unless a permit is left (I3); whether it does.
+    pub(crate) fn watch_if_full(&self) -> bool {
+        let view = self.view();
+        if view.is_full() && view.0 & WATCHED != 0 {
+            return true;
+        }
+        self.update(|view| if view.is_full() { Some(view.0 | WATCHED) } else { None }).is_ok()
+    }
+
+    /// Watches, unless no permit is out; whether it does.
     pub(crate) fn watch_if_out(&self) -> bool {
         self.update(|view| if view.out() > 0 { Some(view.0 | WATCHED) } else { None }).is_ok()
     }
 
     pub(crate) fn unwatch(&self) {
-        let _ = self.update(|view| Some(view.0 & !WATCHED));
+        let _ = self.update(|view| if view.0 & WATCHED == 0 { None } else { Some(view.0 & !WATCHED) });
     }
 
-    /// Gives a permit back; how many are out then.
-    pub(crate) fn give_back(&self) -> usize {
-        // Ordering: AcqRel (P1).
-        View(self.0.fetch_sub(ONE_OUT, Ordering::AcqRel) - ONE_OUT).out()
-    }
-
-    /// Sets the limit and takes permits under it for as many as fit of the `waiting`; how many those are.
-    pub(crate) fn set_limit(&self, limit: usize, waiting: usize) -> usize {
-        let limit = limit.min(MOST);
-        let fit = |view: View| limit.saturating_sub(view.out()).min(waiting);
-        let before = self.update(|view| Some(view.with_limit(limit).0 + fit(view) as u64));
-        before.map_or(0, fit)
+    pub(crate) fn set_limit(&self, limit: usize) {
+        let _ = self.update(|view| Some(view.with_limit(limit).0));
     }
 
     pub(crate) fn close(&self) {
@@ -181,45 +196,37 @@ mod tests {
 
     #[test]
     fn no_field_touches_another() {
-        let word = Word(AtomicU64::new(SUCCESSES | (MASK << BITS) | (MASK - 1)));
-        assert!(!word.succeed(false), "the count is full");
+        let word = Word(AtomicU64::new((SUCCESSES - ONE_SUCCESS) | (MASK << BITS) | (MASK - 1)));
         assert_eq!(word.take().map(View::out), Ok(MOST));
-        assert_eq!(word.take(), Err(TryAcquireError::NoPermits));
-        assert_eq!(word.give_back(), MOST - 1);
+        assert_eq!(word.take(), Err(Refused::Full));
+        assert!(word.give_back(true).is_full());
+        assert_eq!(state(&word), (MOST - 1, MOST, (1 << 22) - 1, false));
+        assert!(word.view().is_watched(), "the count is to be folded");
         assert_eq!(word.fold(), (1 << 22) - 1);
-        assert_eq!(state(&word), (MOST - 1, MOST, 0, false));
-        assert!(word.succeed(true));
-        assert_eq!(state(&word), (MOST - 2, MOST, 1, false));
+        word.give_back(false);
+        assert_eq!(state(&word), (MOST - 2, MOST, 0, false));
         word.close();
-        assert_eq!(state(&word), (MOST - 2, MOST, 1, true));
-        assert_eq!(word.take(), Err(TryAcquireError::Closed));
-        assert_eq!(word.set_limit(usize::MAX, 5), 2);
-        assert_eq!(state(&word), (MOST, MOST, 1, true));
+        assert_eq!(state(&word), (MOST - 2, MOST, 0, true));
+        assert_eq!(word.take(), Err(Refused::Closed));
+        word.set_limit(usize::MAX);
+        assert_eq!(state(&word), (MOST - 2, MOST, 0, true));
+        word.set_limit(1);
+        assert_eq!(state(&word), (MOST - 2, 1, 0, true));
     }
 
     #[test]
-    fn a_watched_word_is_given_back_under_the_lock_only() {
+    fn a_watched_word_is_taken_from_for_those_who_wait_only() {
         let word = Word::new(1);
-        assert!(!word.watch_if_out(), "nothing is out");
-        assert!(word.take_or_watch().is_ok() && word.take_or_watch().is_err());
-        assert!(!word.succeed(false));
+        assert!(!word.watch_if_out() && !word.watch_if_full(), "all permits are there");
+        assert!(word.take().is_ok());
+        assert!(word.watch_if_full());
+        assert_eq!(word.take(), Err(Refused::Watched));
+        assert!(word.give_back(true).is_watched());
+        assert_eq!(word.take(), Err(Refused::Watched), "it is free, but not for everybody");
+        assert_eq!(word.take_for_waiter().map(View::out), Some(1));
+        assert_eq!(word.take_for_waiter(), None);
         word.unwatch();
-        assert!(!word.succeed(true), "it was the last");
-        assert!(word.watch_if_out());
-        word.unwatch();
-        assert!(word.succeed(false));
-        assert_eq!(state(&word), (0, 1, 1, false));
-    }
-
-    #[test]
-    fn a_limit_takes_permits_for_those_who_wait_and_fit() {
-        let word = Word::new(2);
-        assert!(word.take().is_ok() && word.take().is_ok());
-        assert_eq!(word.set_limit(1, 4), 0, "none fits");
-        assert_eq!(state(&word), (2, 1, 0, false));
-        assert_eq!(word.set_limit(5, 2), 2);
-        assert_eq!(state(&word), (4, 5, 0, false));
-        assert_eq!(word.set_limit(9, 0), 0);
-        assert_eq!(state(&word), (4, 9, 0, false));
+        assert!(!word.give_back(true).is_watched());
+        assert_eq!(state(&word), (0, 1, 2, false));
     }
 }

@@ -60,6 +60,14 @@ pub struct WaitKey {
     stamp: u64,
 }
 
+impl WaitKey {
+    /// A number that is above that of everybody who joined the list before; at least 1.
+    #[must_use]
+    pub const fn stamp(self) -> u64 {
+        self.stamp
+    }
+}
+
 impl<T> Default for WaitList<T> {
     fn default() -> Self {
         Self::new()
@@ -237,6 +245,7 @@ impl WakeBatch {
     }
 
     /// Adds one.
+    #[inline]
     pub fn push(&mut self, waker: Waker) {
         if self.first.is_none() && self.more.is_empty() {
             self.first = Some(waker);
@@ -252,7 +261,27 @@ impl WakeBatch {
     }
 
     /// Wakes everybody in the order they were added. Not under a lock.
+    #[inline]
     pub fn wake(self) {}
+
+    /// The same, and nobody is in it then: for a batch that would have to be moved to be dropped.
+    #[inline]
+    pub fn wake_all(&mut self) {
+        if self.more.is_empty() {
+            if let Some(waker) = self.first.take() {
+                waker.wake();
+            }
+        } else {
+            self.wake_many();
+        }
+    }
+
+    #[inline(never)]
+    fn wake_many(&mut self) {
+        let more = std::mem::take(&mut self.more).into_iter();
+        let mut left = Rest(self.first.take().into_iter().chain(more));
+        left.wake();
+    }
 }
 
 impl<T> Extend<Waiter<T>> for WakeBatch {
@@ -266,10 +295,9 @@ impl<T> Extend<Waiter<T>> for WakeBatch {
 impl Drop for WakeBatch {
     /// Wakes who was not woken yet, also when a waker panics half way: the others must not sleep for ever. A second panic
     /// while the first unwinds aborts the process, as any panic in a drop does.
+    #[inline]
     fn drop(&mut self) {
-        let more = std::mem::take(&mut self.more).into_iter();
-        let mut left = Rest(self.first.take().into_iter().chain(more));
-        left.wake();
+        self.wake_all();
     }
 }
 

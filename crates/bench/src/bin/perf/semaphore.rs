@@ -9,7 +9,7 @@ use std::time::Instant;
 use congestion_limiter::limiter::{DefaultLimiter, Limiter, Outcome};
 use congestion_limiter::limits::Aimd;
 use parking_lot::Mutex;
-use tidegate_adaptive_semaphore::{AdaptiveSemaphore, Fixed};
+use tidegate_adaptive_semaphore::{AdaptiveSemaphore, Fixed, Permit};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 
@@ -20,6 +20,8 @@ pub(crate) const SUITE: Suite = Suite { name: "semaphore", cases };
 
 const LIMIT: usize = 32;
 const TASKS: usize = 8;
+/// More than one, so that the runtime always has a task to run and does not park between two.
+const PERMITS: usize = 4;
 const TOKIO: &str = "tokio acquire + drop";
 const CONGESTION: &str = "congestion-limiter try_acquire + release";
 
@@ -27,7 +29,7 @@ fn cases() -> Vec<Case> {
     vec![
         Case { name: "acquire + success", unit: Unit::Nanoseconds, threads: &[1, 2], contestants: free() },
         Case {
-            name: "queued, 8 tasks and 1 permit",
+            name: "queued, 8 tasks and 4 permits",
             unit: Unit::Nanoseconds,
             threads: &[1],
             contestants: queued(),
@@ -56,13 +58,13 @@ fn free() -> Vec<Contestant> {
             (taken, exchange(&word, |value| value - 1))
         }),
         promises(Contestant::each("tidegate try_acquire + success", move || {
-            semaphore.try_acquire().map(|permit| permit.success())
+            semaphore.try_acquire().map(Permit::success)
         })),
         Contestant::each("tidegate acquire().await + success", move || {
-            at_once(awaited.acquire()).map(|permit| permit.success())
+            at_once(awaited.acquire()).map(Permit::success)
         }),
         Contestant::each("tidegate try_acquire + success, Fixed", move || {
-            fixed.try_acquire().map(|permit| permit.success())
+            fixed.try_acquire().map(Permit::success)
         }),
         Contestant::each(TOKIO, move || at_once(tokio.acquire()).is_ok()),
         Contestant::each(CONGESTION, move || {
@@ -72,10 +74,10 @@ fn free() -> Vec<Contestant> {
     ]
 }
 
-/// Everybody waits for everybody else, on one thread: a permit goes from task to task.
+/// More tasks than permits, on one thread: a permit goes from task to task.
 fn queued() -> Vec<Contestant> {
-    let semaphore = adaptive(1);
-    let tokio = Arc::new(Semaphore::new(1));
+    let semaphore = adaptive(PERMITS);
+    let tokio = Arc::new(Semaphore::new(PERMITS));
     let of_tokio = Goal { most: 0.8, of: Some("tokio acquire + drop"), threads: None };
     vec![
         on_a_runtime("yield only", || async {
