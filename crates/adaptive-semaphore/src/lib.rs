@@ -95,7 +95,7 @@ pub use builder::Builder;
 pub use change::{Cause, Change};
 pub use drained::Drained;
 pub use error::{AcquireByError, Closed, ConfigError, TryAcquireError};
-pub use limit::{Fixed, Interest, Limit, Ramp, Sample};
+pub use limit::{Aimd, Fixed, Interest, Limit, PacedWindow, Ramp, Sample};
 pub use permit::{OwnedPermit, Permit};
 pub use rounds::round_concurrency;
 pub use semaphore::AdaptiveSemaphore;

@@ -139,6 +139,7 @@ fn adaptive(limit: usize) -> AdaptiveSemaphore {
 }
 
 fn exchange(word: &AtomicU64, next: impl Fn(u64) -> u64) -> u64 {
+    // Ordering: Relaxed; a guess, which the exchange checks.
     let mut value = word.load(Ordering::Relaxed);
     loop {
         // Ordering: AcqRel and Relaxed, as the entry into a critical section and the way out of it have them.
