@@ -12,7 +12,7 @@
 //!
 //! | item | what |
 //! |---|---|
-//! | [`Model`] | what a server is: its rule, its latency, whether it sends hints; sixteen have a [`ServerId`], others are drawn |
+//! | [`Model`] | what a server is: its rule, its latency, whether it sends hints; sixteen have a [`ServerId`], seven a [`CapacityId`], others are drawn |
 //! | [`Server`] | one server of a model, with its seed: decides on requests |
 //! | [`Model::ideal`] | how long a client takes who knows everything |
 //! | [`Model::published`] | what a client is told who reads the documentation of the server |
@@ -20,6 +20,7 @@
 //! Pure logic: no clock, no I/O, and every draw comes from a seeded generator, so a server with the same seed that sees
 //! the same requests at the same times answers the same. Times are seconds as `f64`, from the server's first request.
 
+mod capacity;
 mod ideal;
 mod model;
 mod named;
@@ -27,6 +28,7 @@ mod random;
 mod rules;
 mod server;
 
+pub use capacity::CapacityId;
 pub use model::{Model, Published};
 pub use named::ServerId;
 pub use server::{Server, Verdict};

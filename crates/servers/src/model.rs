@@ -49,16 +49,16 @@ impl Model {
             Rule::Penalty(penalty) => penalty.bucket.published(),
             Rule::Window(window) => even(f64::from(window.cap) / window.length),
             Rule::Sliding(sliding) => even(count(sliding.cap) / sliding.length),
-            Rule::Cap(steps) => even(self.capacity(steps)),
+            Rule::Cap(steps) => even(self.throughput(steps)),
             Rule::Mixed(steps, bucket) => {
                 let bucket = bucket.published();
-                let capacity = self.capacity(steps);
+                let capacity = self.throughput(steps);
                 if capacity < bucket.rate { even(capacity) } else { bucket }
             }
         }
     }
 
-    fn capacity(&self, steps: &Steps) -> f64 {
+    fn throughput(&self, steps: &Steps) -> f64 {
         let mean = self.median * (SIGMA * SIGMA / 2.0).exp();
         count(steps.0[0].1) / mean
     }

@@ -32,6 +32,7 @@ use clap::Parser;
 
 use args::Args;
 use rows::Row;
+use strategy::Suite;
 
 /// Of random servers, so many for each strategy are shown.
 const WORST: usize = 5;
@@ -63,8 +64,8 @@ fn storm(args: &Args) -> Result<()> {
         return Ok(());
     }
     let rows = rows::rows(&plan, &plan.run()?);
-    let random = args.random.is_some();
-    let table = if random { table::worst(&rows, WORST) } else { table::results(&rows) };
+    let random = args.random.is_some() || args.suite != Suite::Storm;
+    let table = if args.random.is_some() { table::worst(&rows, WORST) } else { table::results(&rows) };
     writeln!(out, "{table}\n\n{}\n\n{}", table::summary(&rows, &plan.subjects, random), table::NOTE)?;
     if let Some(path) = &args.json {
         write_json(path, &rows).with_context(|| format!("cannot write {}", path.display()))?;

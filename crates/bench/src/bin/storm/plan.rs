@@ -10,17 +10,19 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use tidegate_servers::{Model, ServerId};
+use tidegate_servers::{CapacityId, Model, ServerId};
 
 use crate::args::Args;
 use crate::run::{Job, Outcome};
 use crate::stats;
-use crate::strategy::Strategy;
+use crate::strategy::{Strategy, Suite};
 
 /// A server of the plan.
 pub(crate) struct Subject {
     pub(crate) name: String,
     pub(crate) model: Model,
+    /// So many papers are done one by one, before the others.
+    pub(crate) idle: usize,
     /// Seconds of a client who knows it, with [`IN_FLIGHT`] requests under way.
     pub(crate) ideal: f64,
     /// What a client who knows it takes with no more requests under way than there are tasks, by the ideal.
@@ -46,17 +48,21 @@ impl Plan {
         let default_seeds = if args.random.is_some() { 1 } else { 20 };
         let seeds: Vec<u64> =
             (0..).map(|n| args.rng.wrapping_add(n)).take(args.seeds.unwrap_or(default_seeds)).collect();
-        let of = |strategy: &&Strategy| args.strategy.is_empty() || args.strategy.contains(strategy);
-        let strategies = Strategy::value_variants().iter().filter(of).copied().collect();
-        let yardstick = Yardstick { papers: args.papers, tasks: args.tasks, seeds: &seeds };
-        let mut subjects = match args.random {
-            Some(number) => yardstick.drawn(number, args.rng),
-            None => yardstick.named(),
+        let asked = |strategy: &&Strategy| args.strategy.is_empty() || args.strategy.contains(strategy);
+        let all = Strategy::value_variants().iter().filter(|strategy| strategy.suite() == args.suite);
+        let strategies: Vec<_> = all.filter(asked).copied().collect();
+        ensure!(!strategies.is_empty(), "no strategy of the suite {} was chosen", args.suite.name());
+        let tasks = args.tasks.unwrap_or(if args.suite == Suite::Semaphore { 64 } else { 12 });
+        let yardstick = Yardstick { papers: args.papers, tasks, seeds: &seeds };
+        let mut subjects = match (args.suite, args.random) {
+            (Suite::Semaphore, _) => yardstick.hidden(),
+            (Suite::Storm, Some(number)) => yardstick.drawn(number, args.rng),
+            (Suite::Storm, None) => yardstick.named(),
         };
         pick(&mut subjects, &args.server)?;
         let processors = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let threads = args.threads.unwrap_or_else(processors);
-        Ok(Self { subjects, strategies, seeds, tasks: args.tasks, papers: args.papers, threads })
+        Ok(Self { subjects, strategies, seeds, tasks, papers: args.papers, threads })
     }
 
     fn job(&self, n: usize) -> Job<'_> {
@@ -68,6 +74,7 @@ impl Plan {
             seed: self.seeds[seed],
             tasks: self.tasks,
             papers: self.papers,
+            idle: self.subjects[server].idle.min(self.papers),
         }
     }
 
@@ -118,22 +125,29 @@ struct Yardstick<'a> {
 impl Yardstick<'_> {
     fn named(&self) -> Vec<Subject> {
         let ideal = |id: ServerId| (self.papers == 1000).then(|| f64::from(id.ideal_for_1000()));
-        ServerId::ALL.map(|id| self.subject(id.to_string(), Model::named(id), ideal(id))).into()
+        ServerId::ALL.map(|id| self.subject(id.to_string(), Model::named(id), 0, ideal(id))).into()
+    }
+
+    fn hidden(&self) -> Vec<Subject> {
+        let subject = |id: CapacityId| self.subject(id.to_string(), Model::capacity(id), id.idle(), None);
+        CapacityId::ALL.map(subject).into()
     }
 
     fn drawn(&self, number: usize, rng: u64) -> Vec<Subject> {
         let mut rng = StdRng::seed_from_u64(rng);
-        (1..=number).map(|n| self.subject(format!("R{n:03}"), Model::random(&mut rng), None)).collect()
+        (1..=number).map(|n| self.subject(format!("R{n:03}"), Model::random(&mut rng), 0, None)).collect()
     }
 
     /// A server whose ideal may be known.
-    fn subject(&self, name: String, model: Model, known: Option<f64>) -> Subject {
+    fn subject(&self, name: String, model: Model, idle: usize, known: Option<f64>) -> Subject {
+        let idle = idle.min(self.papers);
         let median = |in_flight| {
-            let ideal = |seed: &u64| model.ideal(self.papers, in_flight, *seed);
+            let one_by_one = |seed: &u64| model.ideal(idle, 1, *seed);
+            let ideal = |seed: &u64| one_by_one(seed) + model.ideal(self.papers - idle, in_flight, *seed);
             stats::quantile(self.seeds.iter().map(ideal).collect(), 0.5)
         };
         let ideal = known.unwrap_or_else(|| median(IN_FLIGHT));
-        Subject { name, ideal, at_best: median(self.tasks) / ideal, model }
+        Subject { name, idle, ideal, at_best: median(self.tasks) / ideal, model }
     }
 }
 

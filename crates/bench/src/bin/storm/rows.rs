@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::plan::{Plan, Subject};
 use crate::run::Outcome;
 use crate::stats::{float, integer, quantile};
+use crate::strategy::Strategy;
 
 /// One strategy on one server, over all seeds. The keys of the JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,20 +42,20 @@ pub(crate) fn rows(plan: &Plan, outcomes: &[Outcome]) -> Vec<Row> {
     let pairs = plan.subjects.iter().flat_map(|subject| plan.strategies.iter().map(move |s| (subject, s)));
     pairs
         .zip(outcomes.chunks(plan.seeds.len()))
-        .map(|((subject, strategy), outcomes)| row(subject, strategy.name(), outcomes, plan.papers))
+        .map(|((subject, strategy), outcomes)| row(subject, *strategy, outcomes, plan.papers))
         .collect()
 }
 
-fn row(subject: &Subject, strategy: String, outcomes: &[Outcome], papers: usize) -> Row {
+fn row(subject: &Subject, strategy: Strategy, outcomes: &[Outcome], papers: usize) -> Row {
     let ratios: Vec<f64> = outcomes.iter().map(|outcome| outcome.time_for(papers) / subject.ideal).collect();
     let sum = |count: fn(&Outcome) -> u64| outcomes.iter().map(count).sum::<u64>();
     let mean = |count| rounded(integer(sum(count)) / float(outcomes.len()), 100.0);
     let (firsts, firsts_ok) = (sum(|o| o.tally.firsts), sum(|o| o.tally.firsts_ok));
     Row {
-        suite: "storm",
+        suite: strategy.suite().name(),
         server: subject.name.clone(),
         model: subject.model.to_string(),
-        strategy,
+        strategy: strategy.name(),
         seeds: outcomes.len(),
         ideal: rounded(subject.ideal, 10.0),
         ratio: rounded(quantile(ratios.clone(), 0.5), 10_000.0),

@@ -21,6 +21,8 @@ pub(crate) struct Job<'a> {
     pub(crate) seed: u64,
     pub(crate) tasks: usize,
     pub(crate) papers: usize,
+    /// So many of them come one by one, before the others.
+    pub(crate) idle: usize,
 }
 
 /// What came of it.
@@ -79,6 +81,7 @@ impl Job<'_> {
             published: self.model.published(),
             tasks: self.tasks,
             papers: self.papers,
+            idle: self.idle,
             // The client's luck is not the server's.
             seed: seed ^ 0x9E37_79B9_7F4A_7C15,
             learned: Learned::default(),
